@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One use case a module: the public Python API. Nothing here prints."""

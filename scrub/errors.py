@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong, split by who can act on it. A defect in the data is never an exception."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ScrubError(Exception):
+    """Something stopped the command; the hint says what to do now."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing wrong in a catalog file, with what to write instead."""
+
+    line: int
+    message: str
+    hint: str | None = None
+
+
+class CatalogError(ScrubError):
+    """The catalog says something that cannot be meant; every mistake is listed."""
+
+    def __init__(self, path: Path | str, mistakes: tuple[Mistake, ...]) -> None:
+        self.path = path
+        self.mistakes = mistakes
+        lines = (
+            f"{path}:{mistake.line}: {mistake.message}"
+            + (f"\n    {mistake.hint}" if mistake.hint else "")
+            for mistake in mistakes
+        )
+        super().__init__("\n".join(lines))
+
+
+class UsageError(ScrubError):
+    """The command names something the catalog does not have, or combines what cannot be."""
+
+
+class RelationMismatch(ScrubError):
+    """A relation is not there, or is not what the catalog says it is."""
+
+
+class StoreUnavailable(ScrubError):
+    """A store could not be read; nothing is known about what it holds."""
+
+    exit_code = 3
+
+
+class SparkUnavailable(ScrubError):
+    """No Spark session could be had."""
+
+
+class MissingExtra(ScrubError):
+    """A part of scrub that is installed separately is needed."""
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the extra '{extra}'", hint=f"pip install 'scrub[{extra}]'"
+        )

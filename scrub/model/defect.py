@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A defect: one disagreement between a table and one of its indexes."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+Value = str | int | float | bool | None
+
+
+class DefectKind(StrEnum):
+    """What is wrong. The strings appear in reports and waivers: never rename one."""
+
+    MISSING = "missing_secondary_index"  # a row's expected entry is absent
+    DANGLING = "dangling_secondary_index"  # an entry's row is absent, or does not produce it
+    WRONG_STORED_VALUE = "wrong_stored_value"  # key present, stored columns differ
+    DUPLICATE_ENTRY = "duplicate_index_entry"  # an entry more often than its row
+    DUPLICATE_KEY = "duplicate_primary_key"  # a row more often than its entry
+    UNIQUE_VIOLATION = "unique_violation"  # two rows share a unique index key
+
+
+ALIASES: Mapping[str, DefectKind] = {
+    "missing_index_entry": DefectKind.MISSING,
+    "missing_secondary_index_entry": DefectKind.MISSING,
+    "dangling_index_reference": DefectKind.DANGLING,
+    "dangling_secondary_index_entry": DefectKind.DANGLING,
+    "unique_constraint_violation": DefectKind.UNIQUE_VIOLATION,
+    "duplicate_unique_value": DefectKind.UNIQUE_VIOLATION,
+}
+"""The names that CockroachDB's SCRUB and INSPECT shipped, for people who come from there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defect:
+    """One disagreement, with everything that a repair and its undo need.
+
+    Values are JSON-ready: decimals and times as text, binaries as hex, NaN and infinities as text.
+    """
+
+    kind: DefectKind
+    table: str
+    index: str | None
+    primary_key: Mapping[str, Value] | None
+    index_key: Mapping[str, Value] | None
+    expected: Mapping[str, Value] | None  # None: nothing should be here
+    actual: Mapping[str, Value] | None  # None: nothing is here
+    snapshot: str
+    detail: str = ""
+    key_hex: str | None = None
+    value_hex: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The same for the same defect in every run, whatever else was found."""
+        identity = [self.kind, self.table, self.index, self.primary_key, self.index_key]
+        text = json.dumps(identity, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def differing_columns(self) -> tuple[str, ...]:
+        """The columns whose expected and actual values differ, when there are both."""
+        if self.expected is None or self.actual is None:
+            return ()
+        return tuple(name for name in self.expected if self.expected[name] != self.actual.get(name))

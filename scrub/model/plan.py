@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A check, decided but not yet run: what will be read, how, and what will not be looked at."""
+
+from dataclasses import dataclass
+
+from scrub.model.relation import RelationFacts
+from scrub.model.request import Engine, Strategy
+from scrub.model.table import Index, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One relation in a check: the table's, or an index's."""
+
+    facts: RelationFacts
+    engine: Engine  # NATIVE or SQL, never AUTO
+    reason: str  # why this engine
+    columns: tuple[str, ...]  # what is read, and nothing else
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPlan:
+    """One index to be compared with its table."""
+
+    index: Index
+    side: Side
+    notes: tuple[str, ...] = ()  # ignored columns, lag, missing snapshot: part of the coverage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """One scan of a table at one snapshot, serving all indexes that reflect it."""
+
+    table: Table
+    side: Side
+    indexes: tuple[IndexPlan, ...]
+    bucket_bits: int
+    where: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotChecked:
+    """A check of an index that will not run, and why: skipped is never silent."""
+
+    table: str
+    check: str
+    index: str | None
+    reason: str
+    incomplete: bool = False  # True: it should have run but could not; False: it does not apply
+    snapshot: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckPlan:
+    """Everything a run will do; `--explain` prints exactly this."""
+
+    strategy: Strategy
+    tables: tuple[TablePlan, ...]
+    not_checked: tuple[NotChecked, ...] = ()

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a store says about a relation at one snapshot, before any row is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scrub.model.types import ColumnType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The fixed version a relation is read at."""
+
+    label: str  # what people see: "version 12", "8 files listed 2026-11-16T09:00:00Z"
+    version: int | None = None  # for stores that number their versions
+    pinned: bool = True  # False: the source offers no snapshot, two readings may differ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The part of a relation that one task scans: a Parquet file, or some of its row groups."""
+
+    uri: str
+    bytes: int
+    rows: int | None = None
+    row_groups: tuple[int, ...] | None = None  # None: the whole file
+    partition: Mapping[str, str | None] = field(default_factory=dict)  # values the path stands for
+
+    @property
+    def name(self) -> str:
+        """How reports call this split."""
+        if self.row_groups is None:
+            return self.uri
+        return f"{self.uri} (row groups {self.row_groups[0]}-{self.row_groups[-1]})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationFacts:
+    """A relation at a snapshot: its columns, its size, and how it can be read."""
+
+    store: str
+    relation: str
+    snapshot: Snapshot
+    columns: Mapping[str, ColumnType | None]  # None: a type scrub cannot compare
+    splits: tuple[Split, ...]  # empty for a source that only Spark can enumerate
+    rows: int | None  # exact or estimated; None when nobody knows
+    bytes: int | None = None
+    native: bool = False  # whether tasks can open the splits themselves
+    native_reason: str = ""  # why not
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets

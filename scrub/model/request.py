@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the user asks of a check."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+
+class Engine(StrEnum):
+    """Who scans: the task itself (native), or Spark SQL's built-in functions."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    SQL = "sql"
+
+
+class Strategy(StrEnum):
+    """How sides are compared: by fingerprints with a drill-down, or by joining everything."""
+
+    AUTO = "auto"
+    FINGERPRINT = "fingerprint"
+    MERGE = "merge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """A version (of the relation named, or else of the table) or a moment (of everything)."""
+
+    version: int | None = None
+    time: datetime | None = None
+    relation: str | None = None  # an index's or table's name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequest:
+    """One `scrub check`, as typed; no tables means every table of the catalog."""
+
+    catalog: Path = Path("scrub.yaml")
+    tables: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()  # empty: all
+    checks: tuple[str, ...] = ("index",)
+    strategy: Strategy = Strategy.AUTO
+    engine: Engine = Engine.AUTO
+    as_of: tuple[AsOf, ...] = ()
+    where: str | None = None
+    settle_seconds: float | None = None
+    limit: int = 100
+    redact: bool = False
+    all_defects: Path | None = None  # every defect goes here as JSON lines, whatever the limit
+    fresh: bool = False  # do not resume an interrupted check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkOptions:
+    """How to get a session when none is active."""
+
+    master: str | None = None
+    remote: str | None = None
+    conf: tuple[tuple[str, str], ...] = ()
+    verbose: bool = False

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run found and how much of it was looked at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from scrub.model.defect import Defect, DefectKind
+
+
+class Status(StrEnum):
+    """How a check ended; a run's status is never `not_applicable`."""
+
+    CLEAN = "clean"
+    DEFECTIVE = "defective"
+    NOT_APPLICABLE = "not_applicable"
+    INCOMPLETE = "incomplete"
+
+
+EXIT_CODES: Mapping[Status, int] = {Status.CLEAN: 0, Status.DEFECTIVE: 1, Status.INCOMPLETE: 3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOutcome:
+    """One check of one index (or of a whole table, when `index` is None)."""
+
+    check: str
+    index: str | None
+    status: Status
+    reason: str | None = None  # why not applicable or incomplete
+    rows: int | None = None
+    entries: int | None = None
+    transient: int = 0  # differences that were gone in a later snapshot
+    undecided: int = 0  # differences that unread data could explain
+    counts: Mapping[DefectKind, int] = field(default_factory=dict)
+    snapshot: str | None = None  # of the index's relation
+    engine: str | None = None
+    strategy: str | None = None
+    notes: tuple[str, ...] = ()  # what else a reader should know of the coverage
+
+    @property
+    def defects(self) -> int:
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableResult:
+    """All checks of one table."""
+
+    table: str
+    snapshot: str
+    checks: tuple[CheckOutcome, ...]
+    bytes_read: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """A whole run; `defects` are at most `--limit`, the counts are exact."""
+
+    run_id: str
+    started_at: datetime
+    seconds: float
+    tables: tuple[TableResult, ...]
+    defects: tuple[Defect, ...]
+
+    @property
+    def outcomes(self) -> tuple[CheckOutcome, ...]:
+        return tuple(outcome for table in self.tables for outcome in table.checks)
+
+    @property
+    def defects_total(self) -> int:
+        return sum(outcome.defects for outcome in self.outcomes)
+
+    @property
+    def status(self) -> Status:
+        return worst(self.outcomes)
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.status]
+
+
+def worst(outcomes: Sequence[CheckOutcome]) -> Status:
+    """A defect outweighs everything; a run that looked at nothing, or not at all, is incomplete."""
+    statuses = {outcome.status for outcome in outcomes}
+    if Status.DEFECTIVE in statuses:
+        return Status.DEFECTIVE
+    if Status.INCOMPLETE in statuses or Status.CLEAN not in statuses:
+        return Status.INCOMPLETE
+    return Status.CLEAN

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables, their indexes, and the shape of an index entry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from scrub.model.types import ColumnType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """A place where relations live, as the catalog describes it."""
+
+    name: str
+    kind: str  # "delta" or "spark"
+    path: str | None = None
+    format: str | None = None  # for kind "spark": parquet, orc, csv, json, jdbc, table
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table; nothing about it is trusted before it was checked."""
+
+    name: str
+    type: ColumnType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryColumn:
+    """A column of an index entry, and how a row produces it."""
+
+    name: str
+    source: str  # a column's name, or the text of an expression
+    is_expression: bool = False
+    type: ColumnType | None = None  # None: an expression whose type Spark will tell
+    descending: bool = False
+
+
+class Nulls(StrEnum):
+    """What an index does with a row that has NULL in an indexed column."""
+
+    KEEP = "keep"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reflects:
+    """Which version of the table an index shows, when that is not the latest; one field is set."""
+
+    version: int | None = None
+    time: str | None = None
+    column: str | None = None  # the index's column holding the version or time it was made from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """A secondary index: which rows it covers and what entry each of them has.
+
+    `key` holds the indexed columns, `suffix` the primary key columns not among them, `stored` the
+    rest. Key and suffix together tell which row an entry belongs to; `entry` is all three in order.
+    """
+
+    name: str
+    store: str
+    relation: str
+    key: tuple[EntryColumn, ...]
+    suffix: tuple[EntryColumn, ...]
+    stored: tuple[EntryColumn, ...] = ()
+    unique: bool = False
+    where: str | None = None
+    nulls: Nulls = Nulls.KEEP
+    reflects: Reflects | None = None
+    line: int = 0
+
+    @property
+    def entry(self) -> tuple[EntryColumn, ...]:
+        return self.key + self.suffix + self.stored
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """Every expression a row must be put through: those of columns, then the predicate."""
+        sources = tuple(column.source for column in self.entry if column.is_expression)
+        return sources + ((self.where,) if self.where else ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKey:
+    """Columns whose values must be a primary key of another table."""
+
+    name: str
+    columns: tuple[str, ...]
+    references: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table with a primary key and the indexes that should agree with it."""
+
+    name: str
+    store: str
+    relation: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...]
+    indexes: tuple[Index, ...] = ()
+    checks: Mapping[str, str] = field(default_factory=dict)
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    line: int = 0
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def index(self, name: str) -> Index:
+        return next(index for index in self.indexes if index.name == name)
