@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Renders one JSON document for tools: the result, schema version 1."""
+
+from reports import records
+from reports.redaction import redact_result
+from scrub.model.plan import CheckPlan
+from scrub.model.result import RunResult
+
+
+def render(result: RunResult, *, redact: bool = False) -> str:
+    if redact:
+        result = redact_result(result)
+    document = {
+        **records.run_record(result),
+        "tables": [
+            {
+                **records.table_record(table),
+                "checks": [records.check_record(outcome) for outcome in table.checks],
+            }
+            for table in result.tables
+        ],
+        "defects": [records.defect_record(defect) for defect in result.defects],
+        **records.totals_record(result),
+    }
+    return records.as_json(document, indent=2) + "\n"
+
+
+def render_plan(plan: CheckPlan) -> str:
+    return records.as_json(records.plan_record(plan), indent=2) + "\n"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes data safe to show: no value can move the cursor or become part of a document's markup."""
+
+import math
+import re
+
+from scrub.model.defect import Value
+
+# Everything CommonMark, GitHub's tables, mentions and formulas, or HTML would take for markup.
+# An underscore inside a word is none, and names stay easy to search for.
+_MARKUP = re.compile(r"[&<>|`*\[\]\\~@#!$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)")
+_PLAIN_NAME = re.compile(r"\w+")
+
+
+def printable(text: str) -> str:
+    """The text with every control, invisible, reordering or broken character spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _spelled_out(char) for char in text)
+
+
+def literal(value: Value) -> str:
+    """A value as people write it; strings are quoted, so that NULL and 'NULL' stay apart."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "'" + printable(value.replace("\\", "\\\\").replace("'", "\\'")) + "'"
+        case _:
+            return str(json_ready(value))
+
+
+def column_name(name: str) -> str:
+    """A column's name, quoted as Spark does where it is not a plain word."""
+    if _PLAIN_NAME.fullmatch(name) and name.isprintable():
+        return name
+    return "`" + printable(name.replace("`", "``")) + "`"
+
+
+def markdown(text: str) -> str:
+    """Printable text that no Markdown renderer reads as markup; entities survive table cells."""
+    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", printable(text))
+
+
+def json_ready(value: Value) -> Value:
+    """The value itself, or text for the numbers that JSON cannot hold."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _spelled_out(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a report as headers and printable cells, for text and Markdown alike."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from reports.entry_cells import entry_cells, fields
+from reports.escaping import printable
+from reports.quantities import count
+from reports.summary import is_incomplete, status_words
+from scrub.model.defect import Defect
+from scrub.model.result import CheckOutcome, RunResult, TableResult
+
+Item = TypeVar("Item")
+
+
+NUMBERS = frozenset({"rows", "entries", "undecided", "transient"})
+"""The headers whose cells read best aligned to the right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Headers and rows; a line break in a cell separates its lines and is never data."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def alignments(self) -> tuple[str, ...]:
+        return tuple("right" if header in NUMBERS else "left" for header in self.headers)
+
+
+def checks_grid(table: TableResult) -> Grid:
+    """One line per check, with its exact counts."""
+    checks = table.checks
+    columns: list[tuple[str, Callable[[CheckOutcome], str]]] = []
+    if any(outcome.check != "index" for outcome in checks):
+        columns.append(("check", lambda outcome: printable(outcome.check)))
+    columns += [
+        ("index", lambda outcome: printable(outcome.index or "-")),
+        ("status", _status),
+        ("snapshot", lambda outcome: printable(outcome.snapshot or "-")),
+        ("rows", lambda outcome: count(outcome.rows)),
+        ("entries", lambda outcome: count(outcome.entries)),
+        ("defects", _defects),
+    ]
+    if any(outcome.undecided for outcome in checks):
+        columns.append(("undecided", lambda outcome: count(outcome.undecided)))
+    if any(outcome.transient for outcome in checks):
+        columns.append(("transient", lambda outcome: count(outcome.transient)))
+    return _grid(columns, checks)
+
+
+def defects_grid(result: RunResult) -> Grid:
+    """One line per defect: where it is, and what differs."""
+    defects = result.defects
+    columns: list[tuple[str, Callable[[Defect], str]]] = [("kind", lambda defect: defect.kind)]
+    if len(result.tables) > 1:
+        columns.append(("table", lambda defect: printable(defect.table)))
+    columns += [
+        ("index", lambda defect: printable(defect.index or "-")),
+        ("primary key", lambda defect: fields(defect.primary_key)),
+        ("index key", _index_key),
+        ("expected", lambda defect: entry_cells(defect)[0]),
+        ("actual", lambda defect: entry_cells(defect)[1]),
+    ]
+    if any(defect.detail for defect in defects):
+        columns.append(("detail", lambda defect: printable(defect.detail)))
+    return _grid(columns, defects)
+
+
+def _grid(columns: Sequence[tuple[str, Callable[[Item], str]]], items: Iterable[Item]) -> Grid:
+    return Grid(
+        headers=tuple(header for header, _ in columns),
+        rows=tuple(tuple(cell(item) for _, cell in columns) for item in items),
+    )
+
+
+def _status(outcome: CheckOutcome) -> str:
+    return status_words(outcome.status, incomplete=is_incomplete(outcome))
+
+
+def _defects(outcome: CheckOutcome) -> str:
+    found = [f"{count(number)} {kind}" for kind, number in outcome.counts.items() if number]
+    return "\n".join(found) or "-"
+
+
+def _index_key(defect: Defect) -> str:
+    if defect.index_key is None and defect.key_hex is not None:
+        return f"0x{printable(defect.key_hex)}"
+    return fields(defect.index_key)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan's parts as printable lines and a grid."""
+
+from collections.abc import Iterator
+
+from reports.escaping import column_name, printable
+from reports.grids import Grid
+from reports.quantities import count, counted, size
+from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
+
+
+def headline(plan: TablePlan) -> str:
+    indexes = counted(len(plan.indexes), "index", "indexes")
+    snapshot = printable(plan.side.facts.snapshot.label)
+    return f"{printable(plan.table.name)} at {snapshot}: one scan for {indexes}"
+
+
+def scan_lines(plan: TablePlan) -> Iterator[str]:
+    """How the table itself is read."""
+    side = plan.side
+    yield f"relation {_relation(side)}, {_extent(side)}"
+    yield f"engine {side.engine}: {printable(side.reason)}"
+    yield f"columns {_columns(side)}"
+    yield f"{1 << plan.bucket_bits:,} buckets"
+    if plan.where:
+        yield f"only rows where {printable(plan.where)}"
+    if not side.facts.snapshot.pinned:
+        yield "the source offers no snapshot: two readings may differ"
+
+
+def indexes_grid(plan: TablePlan) -> Grid:
+    """How each index is read."""
+    return Grid(
+        headers=("index", "relation", "snapshot", "size", "engine", "why", "columns"),
+        rows=tuple(_index_row(index) for index in plan.indexes),
+    )
+
+
+def notes(plan: TablePlan) -> Iterator[str]:
+    yield from map(printable, plan.notes)
+    for index in plan.indexes:
+        for note in index.notes:
+            yield f"{printable(index.index.name)}: {printable(note)}"
+
+
+def not_checked(plan: CheckPlan) -> Iterator[str]:
+    for part in plan.not_checked:
+        name = part.table if part.index is None else f"{part.table}.{part.index}"
+        status = "incomplete" if part.incomplete else "not applicable"
+        yield f"{printable(name)} ({printable(part.check)}), {status}: {printable(part.reason)}"
+
+
+def _index_row(plan: IndexPlan) -> tuple[str, ...]:
+    side = plan.side
+    return (
+        printable(plan.index.name),
+        _relation(side),
+        printable(side.facts.snapshot.label),
+        _extent(side),
+        side.engine,
+        printable(side.reason),
+        _columns(side),
+    )
+
+
+def _relation(side: Side) -> str:
+    return printable(f"{side.facts.store}/{side.facts.relation}")
+
+
+def _extent(side: Side) -> str:
+    facts = side.facts
+    parts = [f"{count(facts.rows)} rows"]
+    if facts.bytes is not None:
+        parts.append(size(facts.bytes))
+    if facts.splits:
+        parts.append(counted(len(facts.splits), "split"))
+    return ", ".join(parts)
+
+
+def _columns(side: Side) -> str:
+    return ", ".join(map(column_name, side.columns))

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results and plans as JSON-ready records, schema version 1: fields may be added, never renamed."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from reports.escaping import json_ready
+from reports.summary import is_incomplete, run_is_incomplete
+from scrub.model.defect import Defect, Value
+from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
+from scrub.model.result import CheckOutcome, RunResult, TableResult
+
+SCHEMA_VERSION = 1
+
+Record = dict[str, Any]
+
+
+def as_json(record: Record, *, indent: int | None = None) -> str:
+    """ASCII only, so that no character of the data reaches a terminal unescaped; never NaN."""
+    return json.dumps(record, indent=indent, ensure_ascii=True, allow_nan=False)
+
+
+def run_record(result: RunResult) -> Record:
+    """The run without its parts."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": result.run_id,
+        "status": result.status,
+        "started_at": _instant(result.started_at),
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def totals_record(result: RunResult) -> Record:
+    return {
+        "defects_shown": len(result.defects),
+        "defects_total": result.defects_total,
+        "incomplete": run_is_incomplete(result),
+        "exit_code": result.exit_code,
+    }
+
+
+def table_record(table: TableResult) -> Record:
+    """The table without its checks."""
+    return {"table": table.table, "snapshot": table.snapshot, "bytes_read": table.bytes_read}
+
+
+def check_record(outcome: CheckOutcome) -> Record:
+    return {
+        "check": outcome.check,
+        "index": outcome.index,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "rows": outcome.rows,
+        "entries": outcome.entries,
+        "transient": outcome.transient,
+        "undecided": outcome.undecided,
+        "counts": dict(outcome.counts),
+        "incomplete": is_incomplete(outcome),
+        "snapshot": outcome.snapshot,
+        "engine": outcome.engine,
+        "strategy": outcome.strategy,
+        "notes": list(outcome.notes),
+    }
+
+
+def defect_record(defect: Defect) -> Record:
+    return {
+        "id": defect.id,
+        "kind": defect.kind,
+        "table": defect.table,
+        "index": defect.index,
+        "primary_key": _entry(defect.primary_key),
+        "index_key": _entry(defect.index_key),
+        "expected": _entry(defect.expected),
+        "actual": _entry(defect.actual),
+        "differing_columns": list(defect.differing_columns),
+        "key_hex": defect.key_hex,
+        "value_hex": defect.value_hex,
+        "snapshot": defect.snapshot,
+        "detail": defect.detail,
+    }
+
+
+def plan_record(plan: CheckPlan) -> Record:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "strategy": plan.strategy,
+        "tables": [_table_plan_record(table) for table in plan.tables],
+        "not_checked": [
+            {
+                "table": part.table,
+                "check": part.check,
+                "index": part.index,
+                "status": "incomplete" if part.incomplete else "not_applicable",
+                "reason": part.reason,
+            }
+            for part in plan.not_checked
+        ],
+    }
+
+
+def _table_plan_record(plan: TablePlan) -> Record:
+    return {
+        "table": plan.table.name,
+        **_side_record(plan.side),
+        "buckets": 1 << plan.bucket_bits,
+        "where": plan.where,
+        "notes": list(plan.notes),
+        "indexes": [_index_plan_record(index) for index in plan.indexes],
+    }
+
+
+def _index_plan_record(plan: IndexPlan) -> Record:
+    return {"index": plan.index.name, **_side_record(plan.side), "notes": list(plan.notes)}
+
+
+def _side_record(side: Side) -> Record:
+    # Field by field: the facts also hold storage options, which may be secrets.
+    return {
+        "store": side.facts.store,
+        "relation": side.facts.relation,
+        "snapshot": side.facts.snapshot.label,
+        "rows": side.facts.rows,
+        "bytes": side.facts.bytes,
+        "splits": len(side.facts.splits),
+        "engine": side.engine,
+        "engine_reason": side.reason,
+        "columns": list(side.columns),
+    }
+
+
+def _entry(entry: Mapping[str, Value] | None) -> Record | None:
+    return None if entry is None else {name: json_ready(value) for name, value in entry.items()}
+
+
+def _instant(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a result says as a whole: its status in words, its size, and what it leaves open."""
+
+from collections.abc import Iterator, Mapping
+
+from reports.escaping import printable
+from reports.quantities import count, counted, rate
+from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
+
+EXIT_MEANINGS: Mapping[int, str] = {
+    0: "clean",
+    1: "defects found",
+    3: "no defect found, but not everything could be looked at",
+}
+
+
+def is_incomplete(outcome: CheckOutcome) -> bool:
+    """Whether something the check should have read was not; a defective check can be that too."""
+    if outcome.status is Status.DEFECTIVE:
+        return outcome.reason is not None or outcome.undecided > 0
+    return outcome.status is Status.INCOMPLETE
+
+
+def run_is_incomplete(result: RunResult) -> bool:
+    return result.status is Status.INCOMPLETE or any(map(is_incomplete, result.outcomes))
+
+
+def status_words(status: Status, *, incomplete: bool) -> str:
+    """The status; defective and incomplete are said together, neither hides the other."""
+    both = status is Status.DEFECTIVE and incomplete
+    return "defective and incomplete" if both else status.value.replace("_", " ")
+
+
+def outcome_name(table: TableResult, outcome: CheckOutcome) -> str:
+    """How a check is called in a list: `orders.by_email`, or `orders` for the whole table."""
+    name = table.table if outcome.index is None else f"{table.table}.{outcome.index}"
+    return printable(name if outcome.check == "index" else f"{name} ({outcome.check})")
+
+
+def rows_read(result: RunResult) -> int:
+    """Rows and entries; a table's rows count once, since one scan serves all its indexes."""
+    return sum(
+        max((outcome.rows or 0 for outcome in table.checks), default=0)
+        + sum(outcome.entries or 0 for outcome in table.checks)
+        for table in result.tables
+    )
+
+
+def not_looked_at(result: RunResult) -> Iterator[str]:
+    """One line for everything that this run says nothing about, and why."""
+    if not result.outcomes:
+        yield "nothing was checked"
+    for table in result.tables:
+        for outcome in table.checks:
+            name = outcome_name(table, outcome)
+            if is_incomplete(outcome):
+                yield f"{name}, incomplete: {printable(outcome.reason or 'no reason was given')}"
+            elif outcome.status is Status.NOT_APPLICABLE:
+                yield f"{name}, not applicable: {printable(outcome.reason or '')}"
+            if outcome.undecided:
+                differences = counted(outcome.undecided, "undecided difference")
+                yield f"{name}: {differences}, which data that was not read could explain"
+
+
+def notes(result: RunResult) -> Iterator[str]:
+    """One line for everything else a reader should know of the coverage."""
+    for table in result.tables:
+        for outcome in table.checks:
+            name = outcome_name(table, outcome)
+            for note in outcome.notes:
+                yield f"{name}: {printable(note)}"
+            if outcome.transient:
+                differences = counted(outcome.transient, "transient difference")
+                yield f"{name}: {differences}, gone in a later snapshot"
+
+
+def hidden_defects(result: RunResult) -> str | None:
+    """What to say when not every defect is shown."""
+    shown, total = len(result.defects), result.defects_total
+    if shown >= total:
+        return None
+    return (
+        f"showing {count(shown)} of {counted(total, 'defect')}; "
+        "--limit N shows more, --all-defects FILE writes them all"
+    )
+
+
+def closing_line(result: RunResult) -> str:
+    """Status, counts, speed, and what the exit code means."""
+    rows, code = rows_read(result), result.exit_code
+    return (
+        f"{status_words(result.status, incomplete=run_is_incomplete(result))}: "
+        f"{counted(result.defects_total, 'defect')} in {counted(len(result.outcomes), 'check')}; "
+        f"{counted(rows, 'row')} in {result.seconds:,.1f} s ({rate(rows, result.seconds)}); "
+        f"exit code {code} ({EXIT_MEANINGS[code]})"
+    )

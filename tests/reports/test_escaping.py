@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+import ast
+import html
+import json
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports import FORMATS
+from reports.escaping import column_name, json_ready, literal, markdown, printable
+from scrub.model.result import Status
+from tests.reports.results import a_check, a_defect, a_run, a_table
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
+VALUES = st.one_of(ANY_TEXT, st.integers(), st.floats(), st.booleans(), st.none())
+
+
+@given(ANY_TEXT)
+def test_printable_text_can_be_written_and_moves_nothing(text: str) -> None:
+    shown = printable(text)
+    assert shown.isprintable()
+    shown.encode("utf-8")
+    assert not {unicodedata.category(char) for char in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain ASCII, Ünïcode, 日本", "plain ASCII, Ünïcode, 日本"),
+        ("\x1b[2J", r"\x1b[2J"),
+        ("two\nlines\r\t", r"two\nlines\r\t"),
+        ("\u202etxt.exe", r"\u202etxt.exe"),
+        ("\ud800", r"\ud800"),
+        ("zero\u200bwidth and no-break\xa0space", r"zero\u200bwidth and no-break\xa0space"),
+    ],
+)
+def test_printable_spells_out_what_a_terminal_would_act_on(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@given(ANY_TEXT)
+def test_a_quoted_string_says_exactly_what_the_value_is(text: str) -> None:
+    assert ast.literal_eval(literal(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "NULL"), ("NULL", "'NULL'"), (True, "true"), (1, "1"), ("1", "'1'"), (-0.5, "-0.5")],
+)
+def test_values_of_different_type_look_different(value: str | float | None, shown: str) -> None:
+    assert literal(value) == shown
+
+
+def test_names_are_quoted_where_they_need_it() -> None:
+    assert column_name("customer_id") == "customer_id"
+    assert column_name("order id") == "`order id`"
+    assert column_name("a`b\n") == r"`a``b\n`"
+
+
+@given(ANY_TEXT)
+def test_markdown_holds_no_markup_and_reads_as_the_text(text: str) -> None:
+    escaped = markdown(text)
+    assert html.unescape(escaped) == printable(text)
+    assert not re.search(r"[<>|`*\[\]\\~@$]|&(?!#\d+;)", escaped)
+
+
+@given(st.floats())
+def test_json_values_are_never_bare_nan(value: float) -> None:
+    json.dumps(json_ready(value), allow_nan=False)
+
+
+@given(text=ANY_TEXT, value=VALUES)
+def test_no_data_escapes_its_place_in_any_report(text: str, value: str | float | None) -> None:
+    defect = a_defect(
+        table=text,
+        index=text,
+        primary_key={text: value},
+        index_key={"k": text},
+        expected={"k": text, "v": value},
+        actual={"k": text, "v": text},
+        detail=text,
+    )
+    check = a_check(text, Status.DEFECTIVE, reason=text, notes=(text,), snapshot=text)
+    run = a_run(a_table(check, table=text), defects=(defect,))
+    for name, render in FORMATS.items():
+        rendered = render(run)
+        assert rendered.replace("\n", "").isprintable()
+        rendered.encode("utf-8")
+        if name == "json":
+            (found,) = json.loads(rendered, parse_constant=pytest.fail)["defects"]
+            assert found["index_key"] == {"k": text}
+        if name == "jsonl":
+            kinds = [json.loads(line)["type"] for line in rendered.splitlines()]
+            assert kinds == ["run", "check", "defect"]
+        if name == "markdown":
+            assert {line.count("|") for line in rendered.splitlines()} <= {0, 7, 8}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An incomplete look is never shown as clean, and a defect never hides that it was incomplete."""
+
+from dataclasses import replace
+
+import pytest
+
+from reports import FORMATS
+from reports.summary import EXIT_MEANINGS, closing_line, rows_read, run_is_incomplete
+from scrub.model.result import EXIT_CODES, Status
+from tests.reports.results import RESULTS, a_check, a_run, a_table
+
+
+@pytest.mark.parametrize("name", ["incomplete", "nothing", "no_index"])
+@pytest.mark.parametrize("report_format", FORMATS)
+def test_incomplete_never_looks_like_clean(name: str, report_format: str) -> None:
+    result = RESULTS[name]()
+    assert run_is_incomplete(result)
+    assert "incomplete" in FORMATS[report_format](result)
+    assert not closing_line(result).startswith("clean")
+
+
+@pytest.mark.parametrize("report_format", ["text", "markdown"])
+def test_defective_and_incomplete_says_both(report_format: str) -> None:
+    rendered = FORMATS[report_format](RESULTS["defective_and_incomplete"]())
+    assert "defective and incomplete: 1 defect" in rendered
+    assert "Not looked at" in rendered
+
+
+def test_a_tables_rows_count_once_however_many_indexes_it_has() -> None:
+    run = a_run(a_table(a_check("a", rows=10, entries=9), a_check("b", rows=10, entries=None)))
+    assert rows_read(run) == 19
+
+
+def test_every_exit_code_has_a_meaning() -> None:
+    assert EXIT_MEANINGS.keys() == set(EXIT_CODES.values())
+
+
+def test_a_run_in_no_time_has_no_rate() -> None:
+    run = RESULTS["clean"]()
+    assert "(- rows/s)" in closing_line(replace(run, seconds=0.0))
+
+
+def test_a_check_that_does_not_apply_names_its_reason() -> None:
+    check = a_check("native", Status.NOT_APPLICABLE, reason="the store is not PostgreSQL")
+    rendered = FORMATS["text"](a_run(a_table(a_check("a"), check)))
+    assert "orders.native, not applicable: the store is not PostgreSQL" in rendered
