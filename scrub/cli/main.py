@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `scrub` command: its list of commands, and the one place where errors become exit codes."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import NoReturn
+
+import click
+
+from scrub import __version__
+from scrub.cli.lazy_group import LazyCommand, LazyGroup
+from scrub.errors import ScrubError
+
+# Codes of their own: click's 1 for an abort and Python's 1 for a traceback mean "defects found".
+USAGE_EXIT_CODE = 2
+UNEXPECTED_EXIT_CODE = 70
+INTERRUPTED_EXIT_CODE = 130
+READER_GONE_EXIT_CODE = 141
+
+COMMANDS = {
+    "check": LazyCommand("scrub.cli.check:check", "Compare tables with their indexes. Reads only."),
+    "catalog": LazyCommand("scrub.cli.catalog:catalog", "Validate or show the catalog."),
+    "init": LazyCommand("scrub.cli.init:init", "Write a first catalog from the tables found."),
+    "demo": LazyCommand("scrub.cli.demo:demo", "Make a lake, break it, and find what is broken."),
+    "selftest": LazyCommand(
+        "scrub.cli.selftest:selftest", "Prove on a copy of your table that faults are found."
+    ),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy_commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="scrub")
+def cli() -> None:
+    """Find and explain disagreements between tables and their secondary indexes."""
+
+
+def main() -> NoReturn:
+    if "_SCRUB_COMPLETE" in os.environ:
+        cli.main(prog_name="scrub")  # click's own shell completion, which exits
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal that lacks a character must not cost the report.
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of one command line; not click's `main`, whose codes mean something else."""
+    try:
+        with cli.make_context("scrub", list(arguments)) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as mistake:
+        mistake.show()
+        return USAGE_EXIT_CODE
+    except ScrubError as error:
+        _print_error(error)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED_EXIT_CODE
+    except BrokenPipeError:
+        # What is still buffered would fail again, loudly, when Python exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE_EXIT_CODE
+    except Exception:  # noqa: BLE001 - the last boundary
+        traceback.print_exc()
+        click.echo("error: this is a mistake in scrub; please report the lines above", err=True)
+        return UNEXPECTED_EXIT_CODE
+    return 0
+
+
+def _print_error(error: ScrubError) -> None:
+    from reports.escaping import printable
+
+    # Line by line: a message may have several, but no file name may write to the terminal.
+    lines = f"error: {error}".split("\n") + (
+        f"hint: {error.hint}".split("\n") if error.hint else []
+    )
+    for line in lines:
+        click.echo(printable(line), err=True)

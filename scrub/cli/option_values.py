@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what the user typed after an option; a mistake is answered before anything starts."""
+
+import math
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from scrub.model.request import AsOf
+
+CHECKS = ("index",)
+
+Typed = TypeVar("Typed")
+Meant = TypeVar("Meant")
+
+
+def read_as(
+    meaning: Callable[[Typed], Meant],
+) -> Callable[[click.Context, click.Parameter, Typed | None], Meant | None]:
+    """A click callback for an option; a ValueError of `meaning` tells the user what is wrong."""
+
+    def callback(
+        context: click.Context, parameter: click.Parameter, typed: Typed | None
+    ) -> Meant | None:
+        try:
+            return None if typed is None else meaning(typed)
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx=context, param=parameter) from error
+
+    return callback
+
+
+def each(meaning: Callable[[str], Meant]) -> Callable[[tuple[str, ...]], tuple[Meant, ...]]:
+    """The same for an option that may be repeated."""
+    return lambda typed: tuple(map(meaning, typed))
+
+
+def as_of(text: str) -> AsOf:
+    """`12`, `NAME=12`, or a time, which is UTC unless it says otherwise."""
+    relation, _, version = text.rpartition("=")
+    if version.isascii() and version.isdigit():
+        return AsOf(version=int(version), relation=relation or None)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"'{text}' is neither a version (12), nor a version of one table or index "
+            "(by_email=12), nor a time (2026-11-16T09:00:00Z)"
+        ) from None
+    return AsOf(time=time if time.tzinfo else time.replace(tzinfo=UTC))
+
+
+def seconds(number: float) -> float:
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"'{number}' is not a duration in seconds")
+    return number
+
+
+def spark_setting(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not (key and separator):
+        raise ValueError(f"'{text}' is not of the form K=V")
+    return key, value
+
+
+def check_names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if name not in CHECKS:
+            raise ValueError(f"there is no check '{name}'; there is: {', '.join(CHECKS)}")
+    return names
+
+
+def new_file(path: Path) -> Path:
+    """A file to write; its folder must be there before an hour's work has nowhere to go."""
+    if not path.parent.is_dir():
+        raise ValueError(f"the folder '{path.parent}' does not exist")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"'{path}' cannot be written")
+    return path
