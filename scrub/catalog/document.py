@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A YAML file as nodes that know their line, and the mistakes found while they are read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from scrub.errors import Mistake
+
+_NULL = "tag:yaml.org,2002:null"
+
+
+@dataclass(slots=True)
+class Mistakes:
+    """Everything wrong with one file; reading goes on after each, so that all are found."""
+
+    found: list[Mistake] = field(default_factory=list)
+
+    def add(self, line: int, message: str, hint: str | None = None) -> None:
+        self.found.append(Mistake(line, message, hint))
+
+    def in_order(self) -> tuple[Mistake, ...]:
+        return tuple(sorted(dict.fromkeys(self.found), key=lambda mistake: mistake.line))
+
+
+class Entry(NamedTuple):
+    """A key of a mapping with its value."""
+
+    name: str
+    line: int
+    value: Node
+
+
+def line_of(node: Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def is_null(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and node.tag == _NULL
+
+
+def compose(text: str, mistakes: Mistakes) -> Node | None:
+    """The file's one document; None, and a mistake, if it is not YAML or says nothing."""
+    try:
+        root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        mistakes.add(line, f"not YAML: {error.problem or error.context}")
+        return None
+    except (yaml.YAMLError, RecursionError) as error:
+        mistakes.add(1, f"not YAML: {str(error).splitlines()[0]}")
+        return None
+    if root is None or is_null(root):
+        mistakes.add(1, "the catalog is empty", "start it with: version: 1")
+        return None
+    return root
+
+
+def entries(node: Node, line: int, what: str, mistakes: Mistakes) -> Iterator[Entry]:
+    """The keys of a mapping and their values; a key that comes twice is a mistake.
+
+    A name is the text in the file: `no` and `on` are names here, not booleans.
+    """
+    if not isinstance(node, MappingNode):
+        mistakes.add(line, f"{what} must be a mapping", "write one `name: ...` per line below it")
+        return
+    first_lines: dict[str, int] = {}
+    for key, value in node.value:
+        if not isinstance(key, ScalarNode):
+            mistakes.add(line_of(key), f"a key of {what} must be a name")
+        elif key.value == "<<" and not key.style:
+            mistakes.add(line_of(key), "merge keys (<<) are not read", "repeat the keys here")
+        elif key.value in first_lines:
+            where = first_lines[key.value]
+            mistakes.add(
+                line_of(key), f"'{key.value}' comes twice in {what}", f"it is also on line {where}"
+            )
+        else:
+            first_lines[key.value] = line_of(key)
+            yield Entry("" if is_null(key) else key.value, line_of(key), value)
+
+
+def value_of(node: Node, key: str) -> Node | None:
+    """The value of one key, when how to read the others depends on it; nothing is checked."""
+    if isinstance(node, MappingNode):
+        for name, value in node.value:
+            if name.value == key and not is_null(value):
+                found: Node = value
+                return found
+    return None
+
+
+def peek(node: Node, key: str) -> str | None:
+    """The text of one key's value, if it is one; nothing is checked."""
+    value = value_of(node, key)
+    return str(value.value) if isinstance(value, ScalarNode) else None
+
+
+def items(node: Node, what: str, mistakes: Mistakes) -> list[Node]:
+    """The items of a sequence; a single value instead is a mistake that says how to write it."""
+    if isinstance(node, SequenceNode):
+        return list(node.value)
+    hint = f"write [{node.value}]" if isinstance(node, ScalarNode) else "write [..., ...]"
+    mistakes.add(line_of(node), f"{what} must be a list", hint)
+    return []
+
+
+def text(node: Node, what: str, mistakes: Mistakes) -> str | None:
+    """The text of a scalar as the file has it."""
+    if isinstance(node, ScalarNode) and not is_null(node) and node.value.strip():
+        return str(node.value)
+    problem = "is empty" if isinstance(node, ScalarNode) else "must be a single value"
+    mistakes.add(line_of(node), f"{what} {problem}")
+    return None

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The expressions of a catalog: which columns they use, and which can run outside Spark.
+
+The parser is imported when the first expression is met: most catalogs have none.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from scrub.catalog.spelling import did_you_mean
+from scrub.model.predicate import BOOLEAN, Predicate, Term, type_of
+from scrub.model.types import ColumnType
+
+
+class BadExpression(ValueError):
+    """Why a text cannot be the expression of an index, and what to write instead."""
+
+    def __init__(self, problem: str, hint: str | None = None) -> None:
+        super().__init__(problem)
+        self.hint = hint
+
+
+def columns_used(text: str, columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns an expression reads, spelled as in `columns`; BadExpression if it is not one.
+
+    Spark finds columns whatever their case; so does this.
+    """
+    from scrub.catalog.sql import columns_named, parse
+
+    spelling = {name.lower(): name for name in columns}
+    used: dict[str, None] = {}
+    for name in columns_named(parse(text)):
+        if name.lower() not in spelling:
+            hint = did_you_mean(name, spelling.values(), "columns")
+            raise BadExpression(f"uses an unknown column '{name}'", hint)
+        used[spelling[name.lower()]] = None
+    return tuple(used)
+
+
+def check_condition(text: str, columns: Mapping[str, ColumnType]) -> None:
+    """Raise BadExpression if the text cannot be true or false of a row of these columns.
+
+    What only Spark can type is left to Spark.
+    """
+    columns_used(text, columns)
+    node = translate(text, columns)
+    if node is not None and type_of(node) != BOOLEAN:
+        raise BadExpression(f"is a {type_of(node)}, not a condition", "compare it with something")
+
+
+def translate(text: str, columns: Mapping[str, ColumnType]) -> Predicate | Term | None:
+    """The expression as a value that means the same outside Spark; None if only Spark knows."""
+    from scrub.catalog.sql import parse
+    from scrub.catalog.translation import Untranslatable, translate_tree
+
+    try:
+        columns_used(text, columns)
+        return translate_tree(text, parse(text), columns)
+    except (BadExpression, Untranslatable):
+        return None

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `indexes:` of a table: which rows each covers and what entry a row has there."""
+
+from collections.abc import Iterator
+
+from yaml.nodes import Node, SequenceNode
+
+from scrub.catalog import document, names
+from scrub.catalog.document import Entry
+from scrub.catalog.entry_columns import EntryColumnReader
+from scrub.catalog.expressions import BadExpression, check_condition
+from scrub.catalog.reflects import read_reflects
+from scrub.catalog.section import Section
+from scrub.catalog.table_context import TableContext
+from scrub.model.table import Index, Nulls
+
+_KEYS = (
+    "columns",
+    "storing",
+    "where",
+    "unique",
+    "nulls",
+    "store",
+    "relation",
+    "reflects",
+    "dialect",
+    "native",
+)
+
+
+class IndexReader:
+    """Reads the indexes of one table."""
+
+    def __init__(self, context: TableContext) -> None:
+        self._context = context
+        self._mistakes = context.mistakes
+
+    def read(self, table: Section) -> Iterator[Index]:
+        node = table.node("indexes")
+        if node is None:
+            return
+        what = f"'indexes' of {table.what}"
+        for entry in document.entries(node, table.line_of("indexes"), what, self._mistakes):
+            if problem := names.problem_of(entry.name):
+                self._mistakes.add(entry.line, f"the name of index '{entry.name}' {problem}")
+            yield self._index(entry)
+
+    def _index(self, entry: Entry) -> Index:
+        section = Section(entry.value, entry.line, f"index '{entry.name}'", _KEYS, self._mistakes)
+        self._refuse_unavailable(section)
+        self._context.check_store(section)
+        section.require("columns", "name the indexed columns: [customer_id]")
+        columns = EntryColumnReader(self._context, section.what)
+        key = [column for item in self._some(section) if (column := columns.indexed(item))]
+        indexed = {column.name for column in key if not column.is_expression}
+        suffix = [
+            columns.primary(name, entry.line)
+            for name in self._context.primary_key
+            if name not in indexed
+        ]
+        stored = [column for item in section.items("storing") if (column := columns.stored(item))]
+        store = section.text("store") or self._context.store
+        default = f"{self._context.table}__{entry.name}"
+        return Index(
+            name=entry.name,
+            store=store,
+            relation=self._context.relation(section, default=default, store=store),
+            key=tuple(key),
+            suffix=tuple(suffix),
+            stored=tuple(stored),
+            unique=section.flag("unique"),
+            where=self._where(section),
+            nulls=Nulls(section.choice("nulls", [*Nulls]) or Nulls.KEEP),
+            reflects=read_reflects(section),
+            line=entry.line,
+        )
+
+    def _refuse_unavailable(self, section: Section) -> None:
+        if section.flag("native"):
+            message = f"{section.what}: native indexes are not available in this version"
+            section.add("native", message)
+        dialect = section.text("dialect")
+        if dialect is not None and dialect != "spark":
+            message = f"{section.what}: dialect {dialect} is not available in this version"
+            section.add("dialect", message, "write Spark SQL and leave `dialect` out")
+
+    def _some(self, section: Section) -> list[Node]:
+        items = section.items("columns")
+        if isinstance(section.node("columns"), SequenceNode) and not items:
+            section.add("columns", f"{section.what} has no indexed columns")
+        return items
+
+    def _where(self, section: Section) -> str | None:
+        where = section.text("where")
+        if where is not None:
+            try:
+                check_condition(where, self._context.columns)
+            except BadExpression as error:
+                section.add("where", f"'where' of {section.what} {error}", error.hint)
+        return where

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A catalog file as tables, indexes and stores; or every mistake in it, at once."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from posixpath import normpath
+
+from yaml.nodes import Node
+
+from scrub.catalog import document
+from scrub.catalog.document import Mistakes
+from scrub.catalog.section import Section
+from scrub.catalog.stores import StoreReader
+from scrub.catalog.tables import read_tables
+from scrub.errors import CatalogError, UsageError
+from scrub.model.table import Store, Table
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """What a catalog file says, with all references found and all defaults filled in."""
+
+    path: Path
+    stores: Mapping[str, Store]
+    tables: Mapping[str, Table]
+    # Stores' paths before environment variables were filled in: what may be shown to people.
+    paths_as_written: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_catalog(path: Path) -> Catalog:
+    """Read a catalog; CatalogError lists everything wrong with it."""
+    mistakes = Mistakes()
+    root = document.compose(_read_text(path), mistakes)
+    catalog = None if root is None else _read_catalog(path, root, mistakes)
+    if catalog is None or mistakes.found:
+        raise CatalogError(path, mistakes.in_order())
+    return catalog
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        hint = "`scrub init DIR` writes a first one; `--catalog FILE` names one that is elsewhere"
+        raise UsageError(f"there is no catalog {path}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the catalog {path} is not UTF-8 text") from error
+    except OSError as error:
+        raise UsageError(f"the catalog {path} cannot be read: {error.strerror}") from error
+
+
+def _read_catalog(path: Path, root: Node, mistakes: Mistakes) -> Catalog:
+    section = Section(root, 1, "the catalog", ("version", "stores", "tables"), mistakes)
+    section.require("version", f"write version: {VERSION}")
+    version = section.text("version")
+    if version not in (None, str(VERSION)):
+        hint = f"this release reads version: {VERSION}"
+        section.add("version", f"a catalog of version {version} is not known", hint)
+    stores: dict[str, Store] = {}
+    if (node := section.require("stores", "say where the tables live")) is not None:
+        directory = path.resolve().parent
+        reader = StoreReader(directory, os.environ, mistakes)
+        stores = reader.read(node, section.line_of("stores"))
+    tables: dict[str, Table] = {}
+    if (node := section.require("tables", "describe at least one table")) is not None:
+        tables = read_tables(node, section.line_of("tables"), stores, mistakes)
+    _refuse_shared_relations(tables, mistakes)
+    return Catalog(
+        path=path, stores=stores, tables=tables, paths_as_written=_paths(section.node("stores"))
+    )
+
+
+def _refuse_shared_relations(tables: Mapping[str, Table], mistakes: Mistakes) -> None:
+    """An index must have a relation to itself, or it would be compared with something else."""
+    owners: dict[tuple[str, str], str] = {}
+    for table in tables.values():
+        owners.setdefault((table.store, normpath(table.relation)), f"table '{table.name}'")
+    for table in tables.values():
+        for index in table.indexes:
+            name = f"index '{index.name}' of table '{table.name}'"
+            owner = owners.setdefault((index.store, normpath(index.relation)), name)
+            if owner != name:
+                message = f"{name} has the relation '{index.relation}', as has {owner}"
+                mistakes.add(index.line, message, "name its own with `relation:`")
+
+
+def _paths(stores: Node | None) -> dict[str, str]:
+    def pairs() -> Iterator[tuple[str, str]]:
+        if stores is not None:
+            for store in document.entries(stores, 0, "", Mistakes()):
+                written = document.peek(store.value, "path")
+                if written is not None:
+                    yield store.name, written
+
+    return dict(pairs())

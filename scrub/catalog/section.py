@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mapping whose keys are known beforehand: every other key is a mistake."""
+
+from collections.abc import Collection
+
+from yaml.nodes import Node, ScalarNode
+
+from scrub.catalog import document
+from scrub.catalog.document import Mistakes, line_of
+from scrub.catalog.spelling import did_you_mean
+
+_BOOLEAN = "tag:yaml.org,2002:bool"
+_TRUE = ("true", "yes", "on")
+
+
+class Section:
+    """The values of a mapping by key; a key without a value counts as absent."""
+
+    def __init__(
+        self, node: Node, line: int, what: str, keys: Collection[str], mistakes: Mistakes
+    ) -> None:
+        self.line = line
+        self.what = what
+        self.mistakes = mistakes
+        self._values: dict[str, Node] = {}
+        for entry in document.entries(node, line, what, mistakes):
+            if entry.name not in keys:
+                hint = did_you_mean(entry.name, keys, "keys")
+                mistakes.add(entry.line, f"unknown key '{entry.name}' in {what}", hint)
+            elif not document.is_null(entry.value):
+                self._values[entry.name] = entry.value
+
+    def node(self, key: str) -> Node | None:
+        return self._values.get(key)
+
+    def line_of(self, key: str) -> int:
+        """Where a value stands; an absent one belongs where its section begins."""
+        return line_of(self._values[key]) if key in self._values else self.line
+
+    def add(self, key: str, message: str, hint: str | None = None) -> None:
+        """Record a mistake in the value of a key."""
+        self.mistakes.add(self.line_of(key), message, hint)
+
+    def require(self, key: str, hint: str) -> Node | None:
+        """The value of a key that must be there."""
+        if key not in self._values:
+            self.mistakes.add(self.line, f"{self.what} has no '{key}'", hint)
+        return self.node(key)
+
+    def text(self, key: str) -> str | None:
+        node = self.node(key)
+        if node is None:
+            return None
+        return document.text(node, f"'{key}' of {self.what}", self.mistakes)
+
+    def flag(self, key: str) -> bool:
+        """Whether a switch is on; it is off unless the file says otherwise."""
+        node = self.node(key)
+        if node is None:
+            return False
+        if not isinstance(node, ScalarNode) or node.tag != _BOOLEAN:
+            self.add(key, f"'{key}' of {self.what} is a switch", "write true or false")
+            return False
+        return node.value.lower() in _TRUE
+
+    def choice(self, key: str, allowed: Collection[str]) -> str | None:
+        """One of a few words; None if the key is absent or its value is none of them."""
+        word = self.text(key)
+        if word is None or word in allowed:
+            return word
+        self.add(key, f"'{key}' of {self.what} cannot be '{word}'", f"write {' or '.join(allowed)}")
+        return None
+
+    def items(self, key: str) -> list[Node]:
+        node = self.node(key)
+        return (
+            [] if node is None else document.items(node, f"'{key}' of {self.what}", self.mistakes)
+        )

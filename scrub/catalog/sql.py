@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark SQL text as a syntax tree, refused when its value is not the row's alone.
+
+An index entry must follow from its row and nothing else: not from other rows (aggregates, windows,
+subqueries), not from the moment or place it is computed at.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from scrub.catalog.expressions import BadExpression
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr  # what older versions call Expression
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CHANGING = _words(
+    """ai_query curdate current_catalog current_database current_date current_schema current_time
+    current_timestamp current_timezone current_user gen_random_uuid input_file_block_length
+    input_file_block_start input_file_name java_method localtime localtimestamp
+    monotonically_increasing_id now rand randn random randstr reflect session_user shuffle
+    spark_partition_id try_reflect uniform user uuid version"""
+)
+# Those that the parser does not know to be aggregates, or does not know at all.
+_AGGREGATES = _words(
+    """any bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg bool_and bool_or collect_list
+    collect_set count_min_sketch every grouping grouping_id histogram_numeric kurtosis listagg
+    max_by min_by mode percentile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
+    regr_sxx regr_sxy regr_syy skewness some string_agg try_avg try_sum"""
+)
+_ROW_MAKERS = _words(
+    "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack"
+)
+_MOMENTS = ("now", "today", "tomorrow", "yesterday")
+
+
+def parse(text: str) -> "Expr":
+    """The tree of one expression that depends on the row alone; BadExpression otherwise."""
+    try:
+        tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+    except SqlglotError as error:
+        raise BadExpression(f"does not parse as Spark SQL: {_reason(error)}") from error
+    except RecursionError as error:
+        raise BadExpression("is nested too deeply") from error
+    if not isinstance(tree, exp.Condition):
+        raise BadExpression("is not one expression with one value")
+    for problem in _problems(tree):
+        raise BadExpression(problem)
+    return tree
+
+
+def columns_named(tree: "Expr") -> Iterator[str]:
+    """Every column as the text spells it, in order; BadExpression for a qualified one."""
+    for column in tree.find_all(exp.Column, bfs=False):
+        if len(column.parts) > 1:
+            raise BadExpression(
+                f"names '{column.sql(dialect='spark')}'",
+                "write the column's name alone, in backquotes if it has a dot: `a.b`",
+            )
+        yield column.name
+
+
+def _problems(tree: "Expr") -> Iterator[str]:
+    for node in tree.walk():
+        names = _function_names(node)
+        if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
+            yield "contains a subquery; an entry must follow from its row alone"
+        elif isinstance(node, exp.Window):
+            yield "contains a window function; an entry must follow from its row alone"
+        elif isinstance(node, exp.AggFunc | exp.Any | exp.Star) or _AGGREGATES & {*names}:
+            yield "contains an aggregate; an entry must follow from its row alone"
+        elif isinstance(node, exp.UDTF | exp.Explode) or _ROW_MAKERS & {*names}:
+            yield "contains a function that makes several rows of one"
+        elif isinstance(node, exp.Placeholder | exp.Parameter):
+            yield "contains a parameter, and there is nothing to fill it in"
+        elif changing := [name for name in names if name in _CHANGING]:
+            yield f"uses {changing[0]}, whose value changes from one run to the next"
+        elif _is_moment(node):
+            yield f"uses '{node.name}', whose value changes from one run to the next"
+
+
+def _function_names(node: "Expr") -> tuple[str, ...]:
+    """Every name a function goes by, the usual one first."""
+    if isinstance(node, exp.Anonymous):
+        return (node.name.lower(),)
+    if isinstance(node, exp.Func):
+        return tuple(name.lower() for name in node.sql_names())
+    return ()
+
+
+def _is_moment(node: "Expr") -> bool:
+    """Whether this is a literal like DATE 'today'."""
+    return (
+        isinstance(node, exp.Cast)
+        and isinstance(node.this, exp.Literal)
+        and node.this.name.strip().lower() in _MOMENTS
+    )
+
+
+def _reason(error: SqlglotError) -> str:
+    """What the parser stumbled over, without its own vocabulary."""
+    details = getattr(error, "errors", None) or [{}]
+    near, column = details[0].get("highlight"), details[0].get("col")
+    if not near:
+        return "it cannot be read"
+    return f"unexpected or incomplete near '{near}', character {column}"

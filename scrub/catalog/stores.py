@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `stores:` of a catalog. Values that come from the environment appear in no message."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from yaml.nodes import Node
+
+from scrub.catalog import document, names
+from scrub.catalog.document import Entry, Mistakes
+from scrub.catalog.section import Section
+from scrub.model.table import Store
+
+KINDS = ("delta", "spark")
+_KEYS = {"delta": ("kind", "path", "options"), "spark": ("kind", "format", "path", "options")}
+_FILE_FORMATS = ("parquet", "orc", "csv", "json", "avro", "text")
+_WITHOUT_PATH = ("table", "jdbc")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_VARIABLE = re.compile(r"\$\{([^}]*)\}?")
+_VARIABLE_NAME = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+
+
+class StoreReader:
+    """Reads stores, given what their settings may refer to."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str], mistakes: Mistakes) -> None:
+        self._directory = directory
+        self._environment = environment
+        self._mistakes = mistakes
+
+    def read(self, node: Node, line: int) -> dict[str, Store]:
+        """Every store by name; one with mistakes is there too, so that its name is known."""
+        stores = {}
+        for entry in document.entries(node, line, "'stores'", self._mistakes):
+            if problem := names.problem_of(entry.name):
+                self._mistakes.add(entry.line, f"the name of store '{entry.name}' {problem}")
+            stores[entry.name] = self._store(entry)
+        return stores
+
+    def _store(self, entry: Entry) -> Store:
+        what = f"store '{entry.name}'"
+        kind = document.peek(entry.value, "kind")
+        if kind == "postgres":
+            message = "stores of kind postgres are not available in this version"
+            self._mistakes.add(entry.line, message, f"write kind: {' or '.join(KINDS)}")
+            return Store(name=entry.name, kind=kind)
+        keys = _KEYS.get(kind or "", _KEYS["spark"])
+        section = Section(entry.value, entry.line, what, keys, self._mistakes)
+        section.require("kind", f"write kind: {' or '.join(KINDS)}")
+        kind = section.choice("kind", KINDS) or ""
+        if kind == "spark":
+            section.require("format", f"write one of {', '.join(_FILE_FORMATS)}, jdbc, table")
+        location = self._expanded(section, "path")
+        file_format = self._expanded(section, "format")
+        self._check_path(section, kind, file_format)
+        return Store(
+            name=entry.name,
+            kind=kind,
+            path=None if location is None else self._resolved(location),
+            format=file_format,
+            options=self._options(section),
+        )
+
+    def _check_path(self, section: Section, kind: str, file_format: str | None) -> None:
+        if kind == "delta" or file_format in _FILE_FORMATS:
+            section.require("path", "write the directory that holds its tables, e.g. path: ./lake")
+        elif section.node("path") is not None and file_format in _WITHOUT_PATH:
+            section.add("path", f"{section.what} has a path, which its format does not use")
+
+    def _options(self, section: Section) -> dict[str, str]:
+        node = section.node("options")
+        if node is None:
+            return {}
+        what = f"'options' of {section.what}"
+        options = {}
+        for entry in document.entries(node, section.line_of("options"), what, self._mistakes):
+            value = document.text(entry.value, f"option '{entry.name}'", self._mistakes)
+            if value is not None:
+                options[entry.name] = self._expand(value, entry.line)
+        return options
+
+    def _expanded(self, section: Section, key: str) -> str | None:
+        text = section.text(key)
+        if text is None:
+            return None
+        expanded = self._expand(text, section.line_of(key))
+        if not expanded.strip():
+            section.add(key, f"'{key}' of {section.what} is empty once {text} is filled in")
+        return expanded
+
+    def _expand(self, text: str, line: int) -> str:
+        def value(found: re.Match[str]) -> str:
+            if not _VARIABLE_NAME.fullmatch(found[0]):
+                self._mistakes.add(line, f"'{found[0]}' is no variable", "write ${NAME}")
+            elif found[1] not in self._environment:
+                hint = f"set it: export {found[1]}=..."
+                self._mistakes.add(line, f"the environment variable {found[1]} is not set", hint)
+            return self._environment.get(found[1], found[0])
+
+        return _VARIABLE.sub(value, text)
+
+    def _resolved(self, location: str) -> str:
+        if _SCHEME.match(location):
+            return location
+        return os.path.normpath(self._directory / location)

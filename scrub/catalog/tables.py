@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `tables:` of a catalog: columns, primary key and checks."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from yaml.nodes import Node, ScalarNode, SequenceNode
+
+from scrub.catalog import document, names
+from scrub.catalog.document import Entry, Mistakes, line_of
+from scrub.catalog.expressions import BadExpression, check_condition
+from scrub.catalog.foreign_keys import read_foreign_keys
+from scrub.catalog.indexes import IndexReader
+from scrub.catalog.section import Section
+from scrub.catalog.spelling import did_you_mean
+from scrub.catalog.table_context import TableContext
+from scrub.model.table import Column, Store, Table
+from scrub.model.types import ColumnType, TypeName, parse_type
+
+_KEYS = (
+    "store",
+    "relation",
+    "layout",
+    "columns",
+    "primary_key",
+    "checks",
+    "foreign_keys",
+    "indexes",
+)
+
+
+def read_tables(
+    node: Node, line: int, stores: Mapping[str, Store], mistakes: Mistakes
+) -> dict[str, Table]:
+    """Every table by name; one with mistakes is there too, so that its name is known."""
+    found = list(document.entries(node, line, "'tables'", mistakes))
+    tables = {entry.name: _read_table(entry, stores, mistakes) for entry in found}
+    # A foreign key may name a table further down, so these are read when all are known.
+    for entry in found:
+        foreign_keys = read_foreign_keys(entry, tables, mistakes)
+        tables[entry.name] = replace(tables[entry.name], foreign_keys=tuple(foreign_keys))
+    return tables
+
+
+def _read_table(entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes) -> Table:
+    what = f"table '{entry.name}'"
+    if problem := names.problem_of(entry.name):
+        mistakes.add(entry.line, f"the name of {what} {problem}")
+    if document.peek(entry.value, "layout") == "kv":
+        mistakes.add(entry.line, f"{what}: layout kv is not available in this version")
+        return Table(name=entry.name, store="", relation="", columns=(), primary_key=())
+    section = Section(entry.value, entry.line, what, _KEYS, mistakes)
+    section.choice("layout", ("columns",))
+    section.require("store", did_you_mean("", stores, "stores"))
+    columns = _columns(section)
+    context = TableContext(
+        table=entry.name,
+        store=section.text("store") or "",
+        columns={column.name: column.type for column in columns},
+        stores=stores,
+        mistakes=mistakes,
+    )
+    context.check_store(section)
+    context = replace(context, primary_key=_primary_key(section, context))
+    return Table(
+        name=entry.name,
+        store=context.store,
+        relation=context.relation(section, default=entry.name, store=context.store),
+        columns=tuple(columns),
+        primary_key=context.primary_key,
+        indexes=tuple(IndexReader(context).read(section)),
+        checks=_checks(section, context),
+        line=entry.line,
+    )
+
+
+def _columns(section: Section) -> list[Column]:
+    node = section.require("columns", "list them, e.g. id: {type: bigint, nullable: false}")
+    columns: dict[str, Column] = {}
+    if node is None:
+        return []
+    what = f"'columns' of {section.what}"
+    for entry in document.entries(node, section.line_of("columns"), what, section.mistakes):
+        if problem := names.problem_of(entry.name):
+            section.mistakes.add(entry.line, f"the name of column '{entry.name}' {problem}")
+        twin = columns.get(entry.name.lower())
+        if twin:
+            message = f"columns '{twin.name}' and '{entry.name}' differ only in case"
+            section.mistakes.add(entry.line, message, "Spark cannot tell them apart; rename one")
+            continue
+        columns[entry.name.lower()] = _column(entry, section.mistakes)
+    if not columns:
+        section.add("columns", f"{section.what} has no columns")
+    return list(columns.values())
+
+
+def _column(entry: Entry, mistakes: Mistakes) -> Column:
+    what = f"column '{entry.name}'"
+    column_type = ColumnType(TypeName.STRING)
+    if isinstance(entry.value, ScalarNode):
+        hint = f"write {entry.name}: {{type: {entry.value.value or 'bigint'}}}"
+        mistakes.add(entry.line, f"{what} must be a mapping", hint)
+        return Column(name=entry.name, type=column_type)
+    section = Section(entry.value, entry.line, what, ("type", "nullable"), mistakes)
+    section.require("type", "e.g. type: bigint")
+    text = section.text("type")
+    if text is not None:
+        try:
+            column_type = parse_type(text)
+        except ValueError as error:
+            section.add("type", f"{what}: {error}")
+    nullable = section.node("nullable") is None or section.flag("nullable")
+    return Column(name=entry.name, type=column_type, nullable=nullable)
+
+
+def _primary_key(section: Section, context: TableContext) -> tuple[str, ...]:
+    node = section.require("primary_key", "name the columns that tell rows apart: [id]")
+    key: dict[str, None] = {}
+    for item in section.items("primary_key"):
+        name = document.text(item, f"a primary key column of {section.what}", section.mistakes)
+        if name is None or not context.knows_column(name, line_of(item)):
+            continue
+        if name in key:
+            section.mistakes.add(line_of(item), f"'{name}' comes twice in the primary key")
+        key[name] = None
+    if isinstance(node, SequenceNode) and not node.value:
+        section.add("primary_key", f"the primary key of {section.what} is empty")
+    return tuple(key)
+
+
+def _checks(section: Section, context: TableContext) -> dict[str, str]:
+    node = section.node("checks")
+    if node is None:
+        return {}
+    what = f"'checks' of {section.what}"
+    checks = {}
+    for entry in document.entries(node, section.line_of("checks"), what, section.mistakes):
+        condition = document.text(entry.value, f"check '{entry.name}'", section.mistakes)
+        if condition is None:
+            continue
+        checks[entry.name] = condition
+        try:
+            check_condition(condition, context.columns)
+        except BadExpression as error:
+            message = f"check '{entry.name}' {error}"
+            section.mistakes.add(line_of(entry.value), message, error.hint)
+    return checks
