@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delta tables, one per directory: the log is read without a JVM, the files by whoever scans."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from scrub.errors import RelationMismatch, StoreUnavailable
+from scrub.model.relation import RelationFacts, Snapshot, Split
+from scrub.model.request import AsOf
+from scrub.model.table import Column, Store
+from scrub.model.types import ColumnType, TypeName, parse_type
+from scrub.stores.base import SessionProvider
+from scrub.stores.delta_features import unsupported
+from scrub.stores.delta_log import LogFiles, list_log, openable, version_at
+from scrub.stores.delta_source import load_delta, pin_delta_source
+from scrub.stores.locations import has_scheme, join, normalise
+from scrub.stores.neighbours import no_such_relation
+from scrub.stores.parquet_files import DataFile, estimate_rows, split_files
+from scrub.stores.parquet_frame import parquet_frame, whole_files
+from scrub.stores.partition_values import partition_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class DeltaStore:
+    """A directory, local or in an object store, with one Delta table in each directory below."""
+
+    def __init__(self, store: Store) -> None:
+        self.name = store.name
+        self.root = normalise(store.path or ".")
+        self.options = dict(store.options)
+
+    def pin(
+        self,
+        relation: str,
+        as_of: AsOf | None,
+        session: SessionProvider,
+        columns: Sequence[Column],  # noqa: ARG002 - the log tells the columns
+    ) -> RelationFacts:
+        """Fix the version; the log alone is read, so a data file that is gone shows up later."""
+        uri = join(self.root, relation)
+        log = self._list_log(relation, uri)
+        version = self._version(relation, log, as_of)
+        # The name must stay good while the table is used: delta-rs reads the log when asked.
+        with openable(uri) as location:
+            table = self._open(relation, location, version)
+            reason = table if isinstance(table, str) else unsupported(table)
+            if reason is None:
+                return self._facts(relation, uri, table)
+        return pin_delta_source(self.name, relation, uri, version, reason, session)
+
+    def frame(
+        self,
+        spark: "SparkSession",
+        facts: RelationFacts,
+        columns: Sequence[Column],
+        splits: Sequence[Split],
+    ) -> "DataFrame":
+        """Read the splits' files, which must be whole ones: all splits of a file, or none."""
+        from scrub.spark.names import named
+        from scrub.spark.types import to_spark
+
+        uri = join(self.root, facts.relation)
+        if facts.native:
+            return parquet_frame(spark, uri, whole_files(facts, splits), columns)
+        version = facts.snapshot.version
+        assert version is not None, "a Delta snapshot has a version"
+        frame = load_delta(spark, uri, version)
+        return frame.select(*[named(c.name).cast(to_spark(c.type)).alias(c.name) for c in columns])
+
+    def _list_log(self, relation: str, uri: str) -> LogFiles:
+        try:
+            log = list_log(uri, self.options)
+            if log is None or not (log.commits or log.checkpoints):
+                raise no_such_relation(
+                    self.root, relation, "Delta table", "_delta_log", self.options
+                )
+        except OSError as error:
+            raise StoreUnavailable(f"Delta log of {relation}: {_first_line(error)}") from error
+        if log.empty:
+            raise StoreUnavailable(f"Delta log of {relation}: {log.uri}/{log.empty[0]} is empty")
+        return log
+
+    def _version(self, relation: str, log: LogFiles, as_of: AsOf | None) -> int:
+        versions = log.versions
+        latest = max(log.commits.keys() | log.checkpoints)
+        wanted: int | None = latest
+        if as_of is not None and as_of.time is not None:
+            wanted = version_at(log, as_of.time, self.options)
+            if wanted is None:
+                raise RelationMismatch(
+                    f"Delta table {relation} has no version as old as {as_of.time.isoformat()}",
+                    hint=f"versions there are: {log.describe_versions()}",
+                )
+        elif as_of is not None and as_of.version is not None:
+            wanted = as_of.version
+            if wanted not in versions:
+                raise RelationMismatch(
+                    f"Delta table {relation} has no version {wanted} (any more)",
+                    hint=f"versions there are: {log.describe_versions()}",
+                )
+        if wanted not in versions:
+            gap = next(v for v in range(latest, -1, -1) if v not in log.commits)
+            raise StoreUnavailable(
+                f"Delta log of {relation}: commit {gap} is missing and no later checkpoint "
+                f"replaces it, so version {wanted} cannot be told"
+            )
+        return wanted
+
+    def _open(self, relation: str, location: str, version: int) -> Any:
+        """The opened table, or why delta-rs will not open it."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            return DeltaTable(location, version=version, storage_options=self.options or None)
+        except (DeltaError, OSError, ValueError) as error:
+            text = _first_line(error)
+            if "Unsupported" in text or "catalog-managed" in text:
+                return f"cannot be opened by delta-rs ({text})"
+            raise StoreUnavailable(f"Delta log of {relation}: {text}") from error
+
+    def _facts(self, relation: str, uri: str, table: Any) -> RelationFacts:
+        columns = {field.name: _column_type(field.type) for field in table.schema().fields}
+        for name in table.metadata().partition_columns:
+            if columns[name] == ColumnType(TypeName.BINARY):
+                raise RelationMismatch(
+                    f"Delta table {relation} is partitioned by the binary column {name}: writers "
+                    "disagree on how such values are spelled, so they cannot be read"
+                )
+        files, rows = _files(uri, table)
+        splits = split_files(files, rows, self.options)
+        return RelationFacts(
+            store=self.name,
+            relation=relation,
+            snapshot=Snapshot(label=f"version {table.version()}", version=table.version()),
+            columns=columns,
+            splits=splits,
+            rows=estimate_rows(files, rows, self.options),
+            bytes=sum(file.bytes for file in files),
+            native=True,
+            storage_options=self.options,
+        )
+
+
+def _files(uri: str, table: Any) -> tuple[list[DataFile], list[int | None]]:
+    actions = pa.table(table.get_add_actions(flatten=False)).to_pylist()
+    files = [
+        DataFile(
+            uri=_resolve(uri, action["path"]),
+            bytes=action["size_bytes"],
+            partition={
+                name: partition_text(value)
+                for name, value in (action.get("partition") or {}).items()
+            },
+        )
+        for action in actions
+    ]
+    return files, [action.get("num_records") for action in actions]
+
+
+def _resolve(table_uri: str, path: str) -> str:
+    """A path of the log, which is percent-encoded once, as a location."""
+    if has_scheme(path):
+        return normalise(path) if path.startswith("file:") else unquote(path)
+    return unquote(path) if path.startswith("/") else join(table_uri, unquote(path))
+
+
+def _column_type(delta_type: Any) -> ColumnType | None:
+    name = getattr(delta_type, "type", None)
+    spelling = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+    if not isinstance(name, str):
+        return None
+    try:
+        return parse_type(spelling.get(name, name))
+    except ValueError:
+        return None
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

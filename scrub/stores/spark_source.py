@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Anything Spark reads: files of a format under a directory, JDBC tables, catalog tables."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from scrub.errors import StoreUnavailable, UsageError
+from scrub.model.relation import RelationFacts, Snapshot, Split
+from scrub.model.request import AsOf
+from scrub.model.table import Column, Store
+from scrub.model.types import ColumnType
+from scrub.stores import file_formats, live_sources
+from scrub.stores.base import SessionProvider
+from scrub.stores.locations import join, normalise
+from scrub.stores.neighbours import no_such_relation
+from scrub.stores.parquet_files import DataFile, list_files, read_parquet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FILE_FORMATS = ("parquet", "orc", "csv", "json")
+LIVE_FORMATS = ("jdbc", "table")
+
+
+class SparkSource:
+    """A read-only place of one format; files are pinned by their list, the rest not at all."""
+
+    def __init__(self, store: Store) -> None:
+        self.name = store.name
+        self.format = (store.format or "parquet").lower()
+        if self.format not in FILE_FORMATS + LIVE_FORMATS:
+            known = ", ".join(FILE_FORMATS + LIVE_FORMATS)
+            raise UsageError(f"store {store.name}: no format '{store.format}'; use {known}")
+        self.root = normalise(store.path or ".")
+        self.options = dict(store.options)
+
+    def pin(
+        self, relation: str, as_of: AsOf | None, session: SessionProvider, columns: Sequence[Column]
+    ) -> RelationFacts:
+        """Fix the list of files; a table or JDBC source cannot be fixed, and says so."""
+        if as_of is not None:
+            what = "files have" if self.format in FILE_FORMATS else f"{self.format} has"
+            raise UsageError(f"store {self.name}: {what} no versions, so there is no --as-of")
+        if self.format in LIVE_FORMATS:
+            return live_sources.pin(self.name, self.format, relation, self.options, session)
+        files = self._list(relation)
+        if self.format == "parquet":
+            stored, splits, rows = read_parquet(relation, files, self.options)
+        else:
+            splits = tuple(
+                Split(uri=file.uri, bytes=file.bytes, partition=file.partition) for file in files
+            )
+            stored = file_formats.columns(session, self.format, splits, self.options, columns)
+            rows = None if files else 0
+        return RelationFacts(
+            store=self.name,
+            relation=relation,
+            snapshot=Snapshot(label=_label(files)),
+            columns=_with_partitions(stored, files, columns),
+            splits=splits,
+            rows=rows,
+            bytes=sum(file.bytes for file in files),
+            native=self.format == "parquet",
+            native_reason="" if self.format == "parquet" else f"only Spark reads {self.format}",
+            storage_options=self.options,
+        )
+
+    def frame(
+        self,
+        spark: "SparkSession",
+        facts: RelationFacts,
+        columns: Sequence[Column],
+        splits: Sequence[Split],
+    ) -> "DataFrame":
+        """Read the splits' files, which must be whole ones: all splits of a file, or none."""
+        if self.format in LIVE_FORMATS:
+            return live_sources.frame(spark, self.format, facts.relation, self.options, columns)
+        root = join(self.root, facts.relation)
+        return file_formats.frame(spark, self.format, root, facts, columns, splits, self.options)
+
+    def _list(self, relation: str) -> tuple[DataFile, ...]:
+        """The relation's files: a directory, one file, or one with the format as its extension."""
+        for name in (relation, f"{relation}.{self.format}"):
+            try:
+                return list_files(join(self.root, name), self.options)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise StoreUnavailable(f"{join(self.root, name)}: {error}") from error
+        raise no_such_relation(self.root, relation, f"{self.format} relation", None, self.options)
+
+
+def _label(files: Sequence[DataFile]) -> str:
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return f"{len(files)} file{'' if len(files) == 1 else 's'} listed {now}"
+
+
+def _with_partitions(
+    stored: Mapping[str, ColumnType | None],
+    files: Sequence[DataFile],
+    columns: Sequence[Column],
+) -> Mapping[str, ColumnType | None]:
+    """Columns with those that only paths hold; a path has no types, so the catalog's are taken."""
+    types = {column.name: column.type for column in columns}
+    in_path = {name: types.get(name) for file in files for name in file.partition}
+    return {**stored, **in_path}
