@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make demo` and `make test` need nothing but make, a shell and Python 3.11 or newer.
+
+VENV := .venv
+READY := $(VENV)/.ready
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help setup java demo lint check test bench lock clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) java ## virtual environment, locked dependencies, Java
+
+# Only when the lock file or the project file changed since the last time.
+$(READY): requirements/dev.txt pyproject.toml
+	@$(BIN)/python -c '' 2>/dev/null || { python="$$(.ci/ensure-python)" && "$$python" -m venv --clear $(VENV); }
+	@echo "installing the locked dependencies into $(VENV)"
+	@$(PIP) install --requirement requirements/dev.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+java:
+	@.ci/ensure-java
+
+demo: setup ## make a lake of 1 M orders, break it, and find what is broken
+	@$(BIN)/scrub demo $(DEMO_ARGS)
+
+lint: $(READY) ## style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint ## lint and the fast tests; needs no Java
+	$(BIN)/pytest -m fast $(PYTEST_ARGS)
+
+test: setup lint ## lint and every test; what CI runs
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+bench: setup ## measure against other ways to check; BENCH_ARGS="--rows 5000000"
+	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+lock: ## renew requirements/dev.txt (needs uv); LOCK_ARGS=--upgrade for newer versions
+	uv pip compile --no-emit-index-url --no-annotate --no-header --extra dev --python-version 3.11 \
+	    $(LOCK_ARGS) --quiet --output-file requirements/dev.txt pyproject.toml
+
+clean: ## remove everything that make made
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	    .import_linter_cache spark-warehouse metastore_db derby.log
+	find scrub checks repair reports tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
