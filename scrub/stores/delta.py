@@ -13,14 +13,17 @@ from scrub.model.request import AsOf
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType, TypeName, parse_type
 from scrub.stores.base import SessionProvider
+from scrub.stores.data_files import DataFile
 from scrub.stores.delta_features import unsupported
 from scrub.stores.delta_log import LogFiles, list_log, openable, version_at
 from scrub.stores.delta_source import load_delta, pin_delta_source
+from scrub.stores.file_formats import parquet_loader
 from scrub.stores.locations import has_scheme, join, normalise
 from scrub.stores.neighbours import no_such_relation
-from scrub.stores.parquet_files import DataFile, estimate_rows, split_files
-from scrub.stores.parquet_frame import parquet_frame, whole_files
+from scrub.stores.parquet_files import estimate_rows, split_files
 from scrub.stores.partition_values import partition_text
+from scrub.stores.partitioned_frame import partitioned_frame
+from scrub.stores.spark_files import whole_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,7 +69,8 @@ class DeltaStore:
 
         uri = join(self.root, facts.relation)
         if facts.native:
-            return parquet_frame(spark, uri, whole_files(facts, splits), columns)
+            files = whole_files(facts, splits)
+            return partitioned_frame(spark, uri, files, columns, parquet_loader(spark))
         version = facts.snapshot.version
         assert version is not None, "a Delta snapshot has a version"
         frame = load_delta(spark, uri, version)

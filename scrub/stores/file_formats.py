@@ -1,39 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a format's files through Spark so that no value is guessed, rounded or dropped."""
+"""Formats that store types, Parquet and ORC, through Spark."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from scrub.errors import RelationMismatch
 from scrub.model.relation import RelationFacts, Split
 from scrub.model.table import Column
-from scrub.model.types import ColumnType
-from scrub.stores.base import SessionProvider
-from scrub.stores.parquet_frame import parquet_frame, whole_files
+from scrub.model.types import ColumnType, widens
+from scrub.spark.types import from_spark, to_spark, to_struct
+from scrub.stores.partitioned_frame import Load
+from scrub.stores.spark_files import inferred_schema, load_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def columns(
-    session: SessionProvider,
-    format_: str,
-    splits: Sequence[Split],
-    options: Mapping[str, str],
-    expected: Sequence[Column],
-) -> dict[str, ColumnType | None]:
-    raise NotImplementedError
+def parquet_loader(spark: "SparkSession") -> Load:
+    """Parquet, in the catalog's types; a file that stores others raises."""
+
+    def load(
+        stored: Sequence[Column],
+        texts: Sequence[Column],
+        files: Sequence[Split],
+        layout: Mapping[str, str],
+    ) -> "DataFrame":
+        reader = spark.read.schema(to_struct([*stored, *texts])).options(**layout)
+        return load_files(reader, "parquet", files)
+
+    return load
 
 
-def frame(
-    spark: "SparkSession",
-    format_: str,
-    root: str,
-    facts: RelationFacts,
-    wanted: Sequence[Column],
-    splits: Sequence[Split],
-    options: Mapping[str, str],
-) -> "DataFrame":
-    files = whole_files(facts, splits)
-    if format_ == "parquet":
-        return parquet_frame(spark, root, files, wanted)
-    raise NotImplementedError
+def orc_columns(spark: "SparkSession", files: Sequence[Split]) -> dict[str, ColumnType | None]:
+    """The columns of all files that tell theirs."""
+    schema = inferred_schema(spark.read.option("mergeSchema", "true"), "orc", files)
+    return {field.name: from_spark(field.dataType) for field in schema.fields}
+
+
+def orc_loader(spark: "SparkSession", facts: RelationFacts) -> Load:
+    """ORC, read in the stored types and widened: asked for others, it converts what it can."""
+    from scrub.spark.names import named
+
+    def load(
+        stored: Sequence[Column],
+        texts: Sequence[Column],
+        files: Sequence[Split],
+        layout: Mapping[str, str],
+    ) -> "DataFrame":
+        own = [Column(name=c.name, type=_stored_type(facts, c)) for c in stored]
+        reader = spark.read.schema(to_struct([*own, *texts])).options(**layout)
+        widened = [named(c.name).cast(to_spark(c.type)).alias(c.name) for c in stored]
+        frame = load_files(reader, "orc", files)
+        return frame.select(*widened, *[named(text.name) for text in texts])
+
+    return load
+
+
+def _stored_type(facts: RelationFacts, column: Column) -> ColumnType:
+    stored = facts.columns.get(column.name, column.type)  # absent everywhere: NULL of any type
+    if stored is None or not widens(stored, column.type):
+        raise RelationMismatch(
+            f"{facts.relation}: column {column.name} is stored as "
+            f"{stored or 'a type that cannot be compared'}, not {column.type}"
+        )
+    return stored

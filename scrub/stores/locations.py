@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -63,6 +64,14 @@ def open_filesystem(location: str, options: Mapping[str, str]) -> tuple[pafs.Fil
         return filesystem, f"{container}{parts.path}"
     filesystem, path = pafs.FileSystem.from_uri(location)
     return filesystem, path
+
+
+def open_file(location: str, options: Mapping[str, str]) -> pa.NativeFile:
+    """A file for random access: mapped into memory when it is local."""
+    if is_local(location):
+        return pa.memory_map(location)
+    filesystem, path = open_filesystem(location, options)
+    return filesystem.open_input_file(path)
 
 
 def _s3_arguments(options: Mapping[str, str]) -> dict[str, Any]:

@@ -6,25 +6,22 @@ end, or whose columns are not what the catalog says, is unreadable as a whole: w
 before the exception must be thrown away.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from scrub.codec.arrow_types import from_arrow, to_arrow
 from scrub.model.relation import Split
 from scrub.model.table import Column
 from scrub.model.types import ColumnType, TypeName, widens
-from scrub.stores.locations import is_local, open_filesystem
+from scrub.stores import parquet_columns
+from scrub.stores.locations import open_file
 from scrub.stores.partition_values import PartitionValueError, parse_partition_value
 
-_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
-_DICTIONARY_BYTES_PER_VALUE_MAX = 4  # more than codes alone: the dictionary would grow without end
-_LEGACY_CALENDAR_KEYS = {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}
+BATCH_ROWS = 32768
 
 
 class UnreadableSplit(Exception):
@@ -41,7 +38,7 @@ class UnreadableSplit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where one wanted column comes from: a leaf of the file, or a constant."""
+    """Where one wanted column comes from: a Parquet column of the file, or a constant."""
 
     leaf: int | None
     make: Callable[[Any, int], Any]  # (stored array or None, number of rows) -> array
@@ -55,7 +52,7 @@ class SplitReader:
         split: Split,
         columns: Sequence[Column],
         storage_options: Mapping[str, str],
-        batch_rows: int = 32768,
+        batch_rows: int = BATCH_ROWS,
     ) -> None:
         self.split = split
         self.columns = tuple(columns)
@@ -66,56 +63,50 @@ class SplitReader:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The split's rows: exactly the wanted columns, in order; strings may be dictionaries."""
         try:
-            yield from self._batches()
+            with open_file(self.split.uri, self.storage_options) as opened:
+                self._demand_size(opened.size())
+                yield from self._read(self._parquet(opened))
         except (OSError, pa.ArrowException) as error:
-            raise UnreadableSplit(self.split.name, describe(error)) from error
+            raise self._unreadable(describe(error)) from error
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        with self._open() as file:
-            groups = self._row_groups(file)
-            sources = [self._source(file, column) for column in self.columns]
-            leaves = sorted({source.leaf for source in sources if source.leaf is not None})
-            self.bytes_read = _chunk_bytes(file.metadata, groups, leaves)
-            names = [column.name for column in self.columns]
-            # Leaves are given by number: by name, a dot would mean a field inside a struct.
-            for batch in file.reader.iter_batches(
-                self.batch_rows, row_groups=groups, column_indices=leaves, use_threads=False
-            ):
-                arrays = [
-                    source.make(
-                        None if source.leaf is None else batch.column(leaves.index(source.leaf)),
-                        batch.num_rows,
-                    )
-                    for source in sources
-                ]
-                yield pa.RecordBatch.from_arrays(arrays, names)
-
-    def _open(self) -> pq.ParquetFile:
-        filesystem, path = open_filesystem(self.split.uri, self.storage_options)
-        local = is_local(self.split.uri)
-        size = os.stat(path).st_size if local else filesystem.get_file_info(path).size
-        if size is None:
-            raise FileNotFoundError(path)
+    def _demand_size(self, size: int) -> None:
         if self.split.row_groups is None and size != self.split.bytes:
             raise self._unreadable(
                 f"the file has {size} bytes, but had {self.split.bytes} in the snapshot"
             )
-        where: dict[str, Any] = (
-            {"memory_map": True, "pre_buffer": False}
-            if local
-            else {"filesystem": filesystem, "pre_buffer": True}
-        )
-        metadata = pq.read_metadata(path, filesystem=None if local else filesystem)
+
+    def _parquet(self, opened: pa.NativeFile) -> pq.ParquetFile:
+        metadata = pq.read_metadata(opened)
         return pq.ParquetFile(
-            path,
+            opened,
             metadata=metadata,
-            read_dictionary=_dictionary_columns(metadata),
+            read_dictionary=parquet_columns.dictionary_columns(metadata),
+            # Memory-mapped pages are there already; from afar, whole chunks are fetched ahead.
+            pre_buffer=not isinstance(opened, pa.MemoryMappedFile),
             coerce_int96_timestamp_unit="us",
-            **where,
         )
 
-    def _row_groups(self, file: pq.ParquetFile) -> list[int]:
-        present = file.metadata.num_row_groups
+    def _read(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+        groups = self._row_groups(file.metadata.num_row_groups)
+        sources = [self._source(file, column) for column in self.columns]
+        leaves = sorted({source.leaf for source in sources if source.leaf is not None})
+        places = {leaf: place for place, leaf in enumerate(leaves)}
+        self.bytes_read = parquet_columns.chunk_bytes(file.metadata, groups, leaves)
+        names = [column.name for column in self.columns]
+        # Leaves are given by number: by name, a dot would mean a field inside a struct.
+        for batch in file.reader.iter_batches(
+            self.batch_rows, row_groups=groups, column_indices=leaves, use_threads=False
+        ):
+            arrays = [
+                source.make(
+                    None if source.leaf is None else batch.column(places[source.leaf]),
+                    batch.num_rows,
+                )
+                for source in sources
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, names)
+
+    def _row_groups(self, present: int) -> list[int]:
         if self.split.row_groups is None:
             return list(range(present))
         if max(self.split.row_groups) >= present:
@@ -123,22 +114,21 @@ class SplitReader:
         return list(self.split.row_groups)
 
     def _source(self, file: pq.ParquetFile, column: Column) -> _Source:
-        wanted = to_arrow(column.type)
         if column.name in self.split.partition:
-            constant = self._partition_value(column)
-            return _Source(None, lambda _, rows: _repeat(constant, rows))
-        position = self._position(file, column.name)
+            value = self._partition_value(column)
+            return _Source(None, lambda _, rows: parquet_columns.repeated(value, rows))
+        position = self._position(file.schema_arrow.names, column.name)
         if position is None:
-            return _Source(None, lambda _, rows: pa.nulls(rows, wanted))
-        leaf = sum(_leaves(field.type) for field in list(file.schema_arrow)[:position])
+            arrow = to_arrow(column.type)
+            return _Source(None, lambda _, rows: pa.nulls(rows, arrow))
+        leaf = parquet_columns.first_leaf(file.schema_arrow, position)
         stored = file.schema_arrow.field(position).type
         self._demand_widening(stored, file.schema.column(leaf).physical_type, column)
-        legacy = _is_legacy_calendar(file, column.type)
-        return _Source(leaf, lambda array, _: self._convert(array, column, legacy))
+        legacy = parquet_columns.is_legacy_calendar(file.metadata, column.type)
+        return _Source(leaf, lambda array, _: self._converted(array, column, legacy))
 
-    def _position(self, file: pq.ParquetFile, name: str) -> int | None:
+    def _position(self, names: Sequence[str], name: str) -> int | None:
         """The top-level field of that name; as in Spark, another case will do if it is the one."""
-        names: list[str] = file.schema_arrow.names
         found = [i for i, other in enumerate(names) if other == name]
         found = found or [i for i, other in enumerate(names) if other.lower() == name.lower()]
         if len(found) > 1:
@@ -160,15 +150,9 @@ class SplitReader:
         except PartitionValueError as error:
             raise self._unreadable(f"partition column {column.name}: {error}") from error
 
-    def _convert(self, array: Any, column: Column, legacy: bool) -> Any:
-        wanted = to_arrow(column.type)
-        if pa.types.is_dictionary(array.type):
-            if column.type.name is TypeName.STRING:
-                return array if array.type == _DICTIONARY else array.cast(_DICTIONARY)
-            array = array.dictionary_decode()
-        if array.type != wanted:
-            array = array.cast(wanted)
-        if legacy and _has_ancient(array):
+    def _converted(self, array: Any, column: Column, legacy: bool) -> Any:
+        array = parquet_columns.converted(array, column.type)
+        if legacy and parquet_columns.has_dates_before_1900(array):
             raise self._unreadable(
                 f"column {column.name} holds dates before 1900 in the legacy calendar, "
                 "which only Spark reads right (--engine sql)"
@@ -183,7 +167,7 @@ def read_split(
     split: Split,
     columns: Sequence[Column],
     storage_options: Mapping[str, str],
-    batch_rows: int = 32768,
+    batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a split, for callers that do not count bytes."""
     return SplitReader(split, columns, storage_options, batch_rows).batches()
@@ -196,59 +180,6 @@ def describe(error: Exception) -> str:
     if isinstance(error, PermissionError):
         return "no permission to read the file"
     text = next(iter(str(error).splitlines()), "").strip()
-    if "magic bytes" in text or "file size is 0 bytes" in text:
+    if "magic bytes" in text or "file size is 0 bytes" in text or "empty file" in text:
         return "not a Parquet file, or cut off: no Parquet footer at its end"
     return f"damaged Parquet: {text}"
-
-
-def _leaves(arrow: pa.DataType) -> int:
-    """How many Parquet columns hold a field."""
-    if arrow.num_fields == 0:
-        return 1
-    return sum(_leaves(arrow.field(i).type) for i in range(arrow.num_fields))
-
-
-def _chunk_bytes(metadata: Any, groups: Sequence[int], leaves: Sequence[int]) -> int:
-    return sum(
-        metadata.row_group(group).column(leaf).total_compressed_size
-        for group in groups
-        for leaf in leaves
-    )
-
-
-def _dictionary_columns(metadata: Any) -> list[str]:
-    """Strings with few distinct values, which are much faster as codes."""
-    schema = metadata.schema
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    return [
-        schema.column(leaf).path
-        for leaf in range(metadata.num_columns)
-        if schema.column(leaf).logical_type.type == "STRING"
-        and all(_is_compact(group.column(leaf)) for group in groups)
-    ]
-
-
-def _is_compact(chunk: Any) -> bool:
-    size_max = _DICTIONARY_BYTES_PER_VALUE_MAX * chunk.num_values
-    return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size <= size_max)
-
-
-def _is_legacy_calendar(file: pq.ParquetFile, column_type: ColumnType) -> bool:
-    dated = column_type.name in (TypeName.DATE, TypeName.TIMESTAMP)
-    return dated and not _LEGACY_CALENDAR_KEYS.isdisjoint(file.metadata.metadata or {})
-
-
-def _has_ancient(array: Any) -> bool:
-    earliest = pc.min(array).cast(pa.timestamp("us")).value
-    return earliest is not None and earliest < _MICROSECONDS_1900
-
-
-_MICROSECONDS_1900 = -25_567 * 86_400_000_000
-
-
-def _repeat(constant: pa.Scalar, rows: int) -> Any:
-    if constant.is_valid and constant.type == pa.string():
-        return pa.DictionaryArray.from_arrays(
-            pa.repeat(pa.scalar(0, pa.int32()), rows), pa.array([constant.as_py()])
-        )
-    return pa.repeat(constant, rows) if constant.is_valid else pa.nulls(rows, constant.type)

@@ -10,11 +10,14 @@ from scrub.model.relation import RelationFacts, Snapshot, Split
 from scrub.model.request import AsOf
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType
-from scrub.stores import file_formats, live_sources
+from scrub.stores import file_formats, live_sources, text_formats
 from scrub.stores.base import SessionProvider
+from scrub.stores.data_files import DataFile, list_files
 from scrub.stores.locations import join, normalise
 from scrub.stores.neighbours import no_such_relation
-from scrub.stores.parquet_files import DataFile, list_files, read_parquet
+from scrub.stores.parquet_files import read_parquet
+from scrub.stores.partitioned_frame import Load, partitioned_frame
+from scrub.stores.spark_files import whole_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +54,7 @@ class SparkSource:
             splits = tuple(
                 Split(uri=file.uri, bytes=file.bytes, partition=file.partition) for file in files
             )
-            stored = file_formats.columns(session, self.format, splits, self.options, columns)
+            stored = self._columns(session, splits, columns)
             rows = None if files else 0
         return RelationFacts(
             store=self.name,
@@ -77,7 +80,30 @@ class SparkSource:
         if self.format in LIVE_FORMATS:
             return live_sources.frame(spark, self.format, facts.relation, self.options, columns)
         root = join(self.root, facts.relation)
-        return file_formats.frame(spark, self.format, root, facts, columns, splits, self.options)
+        files = whole_files(facts, splits)
+        return partitioned_frame(spark, root, files, columns, self._loader(spark, facts))
+
+    def _columns(
+        self, session: SessionProvider, splits: Sequence[Split], expected: Sequence[Column]
+    ) -> dict[str, ColumnType | None]:
+        match self.format:
+            case "orc":
+                return file_formats.orc_columns(session(), splits)
+            case "csv":
+                return text_formats.csv_columns(session(), splits, self.options, expected)
+            case _:
+                return text_formats.json_columns(session(), splits, self.options, expected)
+
+    def _loader(self, spark: "SparkSession", facts: RelationFacts) -> Load:
+        match self.format:
+            case "parquet":
+                return file_formats.parquet_loader(spark)
+            case "orc":
+                return file_formats.orc_loader(spark, facts)
+            case "csv":
+                return text_formats.csv_loader(spark, facts, self.options)
+            case _:
+                return text_formats.json_loader(spark, self.options)
 
     def _list(self, relation: str) -> tuple[DataFile, ...]:
         """The relation's files: a directory, one file, or one with the format as its extension."""

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formats without types, CSV and JSON, through Spark: a text that is no value of its type raises.
+
+Read by Spark with the catalog's schema, such a text would become NULL, and a decimal would be
+rounded, without a word.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from scrub.errors import RelationMismatch
+from scrub.model.relation import RelationFacts, Split
+from scrub.model.table import Column
+from scrub.model.types import ColumnType, TypeName
+from scrub.spark.strict_cast import strict_cast
+from scrub.spark.types import to_struct
+from scrub.stores.partitioned_frame import Load
+from scrub.stores.spark_files import inferred_schema, load_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_STRING = ColumnType(TypeName.STRING)
+_CSV_DEFAULTS = {
+    "header": "true",
+    "multiLine": "true",  # a quoted line break is part of a value
+    "enforceSchema": "false",  # every file's header must say the same, not only be as long
+}
+# Also for columns that nobody asked for, else a row cut short would pass.
+_CSV_FIXED = {"columnPruning": "false", "mode": "FAILFAST"}
+# What the JSON reader itself would round, cut off or complete.
+_JSON_AS_TEXT = (TypeName.DECIMAL, TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
+
+
+def csv_columns(
+    spark: "SparkSession",
+    files: Sequence[Split],
+    options: Mapping[str, str],
+    expected: Sequence[Column],
+) -> dict[str, ColumnType | None]:
+    """The names in the first header, in the catalog's types; without headers, the catalog's."""
+    if binary := next((c.name for c in expected if c.type.name is TypeName.BINARY), None):
+        raise RelationMismatch(f"column {binary}: CSV has no way to hold binary values")
+    types: dict[str, ColumnType | None] = {column.name: column.type for column in expected}
+    settings = _CSV_DEFAULTS | dict(options)
+    with_header = [file for file in files if file.bytes]
+    if settings["header"].lower() != "true" or not with_header:
+        return types
+    schema = inferred_schema(spark.read.options(**settings), "csv", with_header[:1])
+    return {name: types.get(name) for name in schema.names}
+
+
+def csv_loader(spark: "SparkSession", facts: RelationFacts, options: Mapping[str, str]) -> Load:
+    """CSV, every column as text first; files whose headers differ raise."""
+    settings = _CSV_DEFAULTS | dict(options) | _CSV_FIXED
+
+    def load(
+        stored: Sequence[Column],
+        texts: Sequence[Column],
+        files: Sequence[Split],
+        layout: Mapping[str, str],
+    ) -> "DataFrame":
+        in_path = {name for file in facts.splits for name in file.partition}
+        header = [Column(name=n, type=_STRING) for n in facts.columns if n not in in_path]
+        reader = spark.read.schema(to_struct([*header, *texts])).options(**settings, **layout)
+        return _typed(load_files(reader, "csv", files), stored, texts)
+
+    return load
+
+
+def json_columns(
+    spark: "SparkSession",
+    files: Sequence[Split],
+    options: Mapping[str, str],
+    expected: Sequence[Column],
+) -> dict[str, ColumnType | None]:
+    """The names found, in the catalog's types; all files are read only if the first lacks some.
+
+    JSON writers leave out NULLs, so a relation without any name is taken at the catalog's word.
+    """
+    types: dict[str, ColumnType | None] = {column.name: column.type for column in expected}
+    settings = {**options, "primitivesAsString": "true", "mode": "DROPMALFORMED"}
+    names: list[str] = []
+    for some in (files[:1], files):
+        if not types.keys() <= set(names):
+            names = inferred_schema(spark.read.options(**settings), "json", some).names
+    return {name: types.get(name) for name in names} if names else types
+
+
+def json_loader(spark: "SparkSession", options: Mapping[str, str]) -> Load:
+    """JSON, where a token of another kind than its column raises."""
+
+    def load(
+        stored: Sequence[Column],
+        texts: Sequence[Column],
+        files: Sequence[Split],
+        layout: Mapping[str, str],
+    ) -> "DataFrame":
+        schema = [
+            Column(name=c.name, type=_STRING) if c.type.name in _JSON_AS_TEXT else c for c in stored
+        ]
+        settings = {**options, **layout, "mode": "FAILFAST"}
+        reader = spark.read.schema(to_struct([*schema, *texts])).options(**settings)
+        return _typed(load_files(reader, "json", files), stored, texts)
+
+    return load
+
+
+def _typed(frame: "DataFrame", stored: Sequence[Column], texts: Sequence[Column]) -> "DataFrame":
+    """The stored columns in the catalog's types, where the frame has text."""
+    from pyspark.sql import functions as sf
+
+    from scrub.spark.names import named
+    from scrub.spark.types import to_spark
+
+    read_as = {field.name: field.dataType.typeName() for field in frame.schema.fields}
+    selected = []
+    for column in stored:
+        value = named(column.name)
+        if column.name not in read_as:
+            value = sf.lit(None).cast(to_spark(column.type))
+        elif read_as[column.name] == "string":
+            value = strict_cast(value, column.type, column.name)
+        selected.append(value.alias(column.name))
+    return frame.select(*selected, *[named(text.name) for text in texts])
