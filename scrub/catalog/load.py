@@ -27,8 +27,8 @@ class Catalog:
     path: Path
     stores: Mapping[str, Store]
     tables: Mapping[str, Table]
-    # Stores' paths before environment variables were filled in: what may be shown to people.
-    paths_as_written: Mapping[str, str] = field(default_factory=dict)
+    # Path and format of stores before variables were filled in: what may be shown to people.
+    as_written: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def load_catalog(path: Path) -> Catalog:
@@ -69,9 +69,8 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes) -> Catalog:
     if (node := section.require("tables", "describe at least one table")) is not None:
         tables = read_tables(node, section.line_of("tables"), stores, mistakes)
     _refuse_shared_relations(tables, mistakes)
-    return Catalog(
-        path=path, stores=stores, tables=tables, paths_as_written=_paths(section.node("stores"))
-    )
+    as_written = dict(_as_written(section.node("stores")))
+    return Catalog(path=path, stores=stores, tables=tables, as_written=as_written)
 
 
 def _refuse_shared_relations(tables: Mapping[str, Table], mistakes: Mistakes) -> None:
@@ -88,12 +87,9 @@ def _refuse_shared_relations(tables: Mapping[str, Table], mistakes: Mistakes) ->
                 mistakes.add(index.line, message, "name its own with `relation:`")
 
 
-def _paths(stores: Node | None) -> dict[str, str]:
-    def pairs() -> Iterator[tuple[str, str]]:
-        if stores is not None:
-            for store in document.entries(stores, 0, "", Mistakes()):
-                written = document.peek(store.value, "path")
-                if written is not None:
-                    yield store.name, written
-
-    return dict(pairs())
+def _as_written(stores: Node | None) -> Iterator[tuple[tuple[str, str], str]]:
+    if stores is not None:
+        for store in document.entries(stores, 0, "", Mistakes()):
+            for key in ("path", "format"):
+                if (text := document.peek(store.value, key)) is not None:
+                    yield (store.name, key), text

@@ -15,9 +15,9 @@ from scrub.model.table import Store
 
 KINDS = ("delta", "spark")
 _KEYS = {"delta": ("kind", "path", "options"), "spark": ("kind", "format", "path", "options")}
-_FILE_FORMATS = ("parquet", "orc", "csv", "json", "avro", "text")
-_WITHOUT_PATH = ("table", "jdbc")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_FILE_FORMATS = ("parquet", "orc", "csv", "json")
+_WITHOUT_PATH = ("jdbc", "table")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 _VARIABLE_NAME = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
@@ -50,10 +50,8 @@ class StoreReader:
         section = Section(entry.value, entry.line, what, keys, self._mistakes)
         section.require("kind", f"write kind: {' or '.join(KINDS)}")
         kind = section.choice("kind", KINDS) or ""
-        if kind == "spark":
-            section.require("format", f"write one of {', '.join(_FILE_FORMATS)}, jdbc, table")
+        file_format = self._format(section) if kind == "spark" else None
         location = self._expanded(section, "path")
-        file_format = self._expanded(section, "format")
         self._check_path(section, kind, file_format)
         return Store(
             name=entry.name,
@@ -62,6 +60,16 @@ class StoreReader:
             format=file_format,
             options=self._options(section),
         )
+
+    def _format(self, section: Section) -> str | None:
+        known = _FILE_FORMATS + _WITHOUT_PATH
+        section.require("format", f"write one of {', '.join(known)}")
+        file_format = self._expanded(section, "format")
+        if file_format is not None and file_format not in known:
+            # As written: what an environment variable holds is not for showing.
+            message = f"{section.what} cannot be of format '{section.text('format')}'"
+            section.add("format", message, f"write one of {', '.join(known)}")
+        return file_format
 
     def _check_path(self, section: Section, kind: str, file_format: str | None) -> None:
         if kind == "delta" or file_format in _FILE_FORMATS:
@@ -104,4 +112,4 @@ class StoreReader:
     def _resolved(self, location: str) -> str:
         if _SCHEME.match(location):
             return location
-        return os.path.normpath(self._directory / location)
+        return os.path.normpath(self._directory / Path(location).expanduser())

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a catalog describes, as rows for people; nothing that may be a secret is among them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scrub.catalog.load import Catalog
+from scrub.model.table import EntryColumn, Index, Nulls, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Rows of text under headers."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def describe_catalog(catalog: Catalog) -> Iterator[Listing]:
+    """The stores, the tables and all indexes. Of options, only the names are told."""
+    yield Listing(
+        ("store", "kind", "path", "options"),
+        tuple(
+            (
+                store.name,
+                f"{store.kind} ({catalog.as_written[name, 'format']})"
+                if store.format
+                else store.kind,
+                catalog.as_written.get((name, "path"), ""),
+                ", ".join(store.options),
+            )
+            for name, store in catalog.stores.items()
+        ),
+    )
+    yield Listing(
+        ("table", "store", "relation", "columns", "primary key", "indexes"),
+        tuple(
+            (
+                table.name,
+                table.store,
+                table.relation,
+                str(len(table.columns)),
+                ", ".join(table.primary_key),
+                ", ".join(index.name for index in table.indexes),
+            )
+            for table in catalog.tables.values()
+        ),
+    )
+
+
+def describe_table(table: Table) -> Iterator[Listing]:
+    """The columns, indexes, checks and foreign keys of one table."""
+    yield Listing(
+        ("column", "type", "nullable", "primary key"),
+        tuple(
+            (
+                column.name,
+                str(column.type),
+                "yes" if column.nullable else "no",
+                "yes" if column.name in table.primary_key else "",
+            )
+            for column in table.columns
+        ),
+    )
+    if table.indexes:
+        headers = ("index", "store", "relation", "key", "primary key", "storing", "covers")
+        yield Listing(headers, tuple(map(_index, table.indexes)))
+    constraints = [(f"check {name}", text) for name, text in table.checks.items()] + [
+        (f"foreign key {key.name}", f"{', '.join(key.columns)} in {key.references}")
+        for key in table.foreign_keys
+    ]
+    if constraints:
+        yield Listing(("constraint", "says"), tuple(constraints))
+
+
+def _index(index: Index) -> tuple[str, ...]:
+    return (
+        f"{index.name} (unique)" if index.unique else index.name,
+        index.store,
+        index.relation,
+        _columns(index.key),
+        _columns(index.suffix),
+        _columns(index.stored),
+        _coverage(index),
+    )
+
+
+def _columns(columns: tuple[EntryColumn, ...]) -> str:
+    return ", ".join(
+        (f"{column.source} as {column.name}" if column.is_expression else column.name)
+        + (" desc" if column.descending else "")
+        for column in columns
+    )
+
+
+def _coverage(index: Index) -> str:
+    parts = [f"where {index.where}"] if index.where else []
+    if index.nulls is Nulls.SKIP:
+        parts.append("no NULL in the key")
+    if reflects := index.reflects:
+        if reflects.version is not None:
+            parts.append(f"as of version {reflects.version}")
+        else:
+            parts.append(f"as of {reflects.time or f'column {reflects.column}'}")
+    return ", ".join(parts) or "all rows"

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A proposed catalog as YAML text, each guess marked as one, and that text as a file."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from scrub.errors import UsageError
+from scrub.model.table import Column, Index, Store, Table
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOT_A_STRING = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedTable:
+    """A table as it was found, with what was guessed about it and why."""
+
+    table: Table
+    key_guess: str
+    index_guesses: Mapping[str, str] = field(default_factory=dict)  # by index
+    partitioned_by: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)  # columns, and why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A first catalog."""
+
+    stores: tuple[Store, ...]
+    tables: tuple[ProposedTable, ...]
+    unusable: Mapping[str, str] = field(default_factory=dict)  # relations, and why
+
+
+def render(proposal: Proposal) -> str:
+    """The YAML text; loading it gives the proposal's stores and tables."""
+    lines = [
+        "# Written by `scrub init`. What is marked `guess` wants a look: correct it where needed.",
+        "# `scrub catalog validate` says whether the file is in order.",
+        "version: 1",
+        "stores:",
+        *(f"  {scalar(store.name)}: {_store(store)}" for store in proposal.stores),
+        "tables:",
+    ]
+    for proposed in proposal.tables:
+        lines += [f"  {line}" for line in _table(proposed)]
+    if proposal.unusable:
+        lines += ["# Not described, because nothing could be made of it:"]
+        lines += [
+            f"#   {scalar(name)}: {_on_one_line(why)}" for name, why in proposal.unusable.items()
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def scalar(text: str) -> str:
+    """Text as a YAML scalar: plain if nothing could take it for something else."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_A_STRING:
+        return text
+    return yaml.safe_dump(text, default_style='"', allow_unicode=True, width=2**31).strip()
+
+
+def write_catalog(path: Path, text: str, *, overwrite: bool) -> None:
+    """Write a whole file or none; an existing one is kept unless it may be overwritten."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if overwrite:
+            draft.replace(path)
+        else:
+            # A link is refused when the name is taken, also by a file that came this moment.
+            path.hardlink_to(draft)
+    except FileExistsError as error:
+        raise already_there(path) from error
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def already_there(path: Path) -> UsageError:
+    """The error for a catalog that is not to be overwritten."""
+    return UsageError(f"there is a catalog {path} already", hint="--force overwrites it")
+
+
+def _store(store: Store) -> str:
+    settings = {"kind": store.kind, "format": store.format, "path": store.path}
+    return _flow((key, scalar(value)) for key, value in settings.items() if value is not None)
+
+
+def _table(proposed: ProposedTable) -> Iterator[str]:
+    table = proposed.table
+    yield f"{scalar(table.name)}:"
+    yield f"  store: {scalar(table.store)}"
+    yield f"  relation: {scalar(table.relation)}"
+    if proposed.partitioned_by:
+        yield f"  # partitioned by {_names(proposed.partitioned_by)}"
+    yield "  columns:"
+    for column in table.columns:
+        yield f"    {scalar(column.name)}: {_column(column)}"
+    for name, why in proposed.left_out.items():
+        yield f"    # left out: {scalar(name)}, {_on_one_line(why)}"
+    yield f"  # guess: {_on_one_line(proposed.key_guess)}"
+    yield f"  primary_key: {_names(table.primary_key)}"
+    if table.indexes:
+        yield "  indexes:"
+    for index in table.indexes:
+        yield f"    # guess: {_on_one_line(proposed.index_guesses[index.name])}"
+        yield f"    {scalar(index.name)}: {_index(index, table)}"
+
+
+def _column(column: Column) -> str:
+    nullable = [] if column.nullable else [("nullable", "false")]
+    return _flow([("type", scalar(str(column.type))), *nullable])
+
+
+def _index(index: Index, table: Table) -> str:
+    settings = [("columns", _names(column.name for column in index.key))]
+    if index.stored:
+        settings.append(("storing", _names(column.name for column in index.stored)))
+    if index.store != table.store:
+        settings.append(("store", scalar(index.store)))
+    if index.relation != f"{table.name}__{index.name}":
+        settings.append(("relation", scalar(index.relation)))
+    return _flow(settings)
+
+
+def _names(names: Iterable[str]) -> str:
+    return f"[{', '.join(map(scalar, names))}]"
+
+
+def _flow(settings: Iterable[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"{key}: {value}" for key, value in settings) + "}"
+
+
+def _on_one_line(text: str) -> str:
+    """A comment must not end early, whatever a file is called."""
+    return "".join(char if char.isprintable() else "?" for char in text)
