@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One use case a module: the public Python API. Nothing here prints."""
+"""The public Python API: one use case a module. Nothing here prints."""
+
+from scrub.app.check_tables import check, explain_check, run_check
+
+__all__ = ["check", "explain_check", "run_check"]

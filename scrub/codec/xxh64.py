@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 Digests: TypeAlias = NDArray[np.uint64]
 Bitmap: TypeAlias = NDArray[np.uint8]
 Integers: TypeAlias = NDArray[Any]
+Word: TypeAlias = Any
+"""An unsigned 64-bit number inside compiled code, where Python's int has no meaning."""
 
 PRIME_1 = np.uint64(0x9E3779B185EBCA87)
 PRIME_2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -27,12 +29,12 @@ PRIME_5 = np.uint64(0x27D4EB2F165667C5)
 
 
 @njit(inline="always")
-def _rotate(value: int, bits: int) -> int:
+def _rotate(value: Word, bits: int) -> Word:
     return uint64(uint64(value << uint64(bits)) | uint64(value >> uint64(64 - bits)))
 
 
 @njit(inline="always")
-def _avalanche(digest: int) -> int:
+def _avalanche(digest: Word) -> Word:
     digest ^= digest >> uint64(33)
     digest *= PRIME_2
     digest ^= digest >> uint64(29)
@@ -41,29 +43,23 @@ def _avalanche(digest: int) -> int:
 
 
 @njit(inline="always")
-def _step_64(digest: int, word: int) -> int:
+def _step_64(digest: Word, word: Word) -> Word:
     return _rotate(digest ^ (_rotate(word * PRIME_2, 31) * PRIME_1), 27) * PRIME_1 + PRIME_4
 
 
 @njit(inline="always")
-def _step_32(digest: int, word: int) -> int:
+def _step_32(digest: Word, word: Word) -> Word:
     return _rotate(digest ^ (word * PRIME_1), 23) * PRIME_2 + PRIME_3
 
 
 @njit(inline="always")
-def hash_long(word: int, seed: int) -> int:
+def hash_long(word: Word, seed: Word) -> Word:
     """XXH64 of eight little-endian bytes."""
     return _avalanche(_step_64(seed + PRIME_5 + uint64(8), word))
 
 
 @njit(inline="always")
-def hash_int(word: int, seed: int) -> int:
-    """XXH64 of four little-endian bytes."""
-    return _avalanche(_step_32(seed + PRIME_5 + uint64(4), word))
-
-
-@njit(inline="always")
-def _load_64(data: Bitmap, at: int) -> int:
+def _load_64(data: Bitmap, at: int) -> Word:
     word = uint64(0)
     for byte in range(8):
         word |= uint64(data[at + byte]) << uint64(8 * byte)
@@ -71,7 +67,7 @@ def _load_64(data: Bitmap, at: int) -> int:
 
 
 @njit(inline="always")
-def _load_32(data: Bitmap, at: int) -> int:
+def _load_32(data: Bitmap, at: int) -> Word:
     word = uint64(0)
     for byte in range(4):
         word |= uint64(data[at + byte]) << uint64(8 * byte)
@@ -79,17 +75,17 @@ def _load_32(data: Bitmap, at: int) -> int:
 
 
 @njit(inline="always")
-def _lane(accumulator: int, word: int) -> int:
+def _lane(accumulator: Word, word: Word) -> Word:
     return _rotate(accumulator + word * PRIME_2, 31) * PRIME_1
 
 
 @njit(inline="always")
-def _merge_lane(digest: int, lane: int) -> int:
+def _merge_lane(digest: Word, lane: Word) -> Word:
     return (digest ^ _lane(uint64(0), lane)) * PRIME_1 + PRIME_4
 
 
 @njit
-def _hash_stripes(data: Bitmap, begin: int, stripes_end: int, seed: int) -> int:
+def _hash_stripes(data: Bitmap, begin: int, stripes_end: int, seed: Word) -> Word:
     """The four-lane loop of XXH64 over the 32-byte stripes of a long value."""
     lane_1 = seed + PRIME_1 + PRIME_2
     lane_2 = seed + PRIME_2
@@ -110,7 +106,7 @@ def _hash_stripes(data: Bitmap, begin: int, stripes_end: int, seed: int) -> int:
 
 
 @njit(inline="always")
-def hash_bytes(data: Bitmap, begin: int, end: int, seed: int) -> int:
+def hash_bytes(data: Bitmap, begin: int, end: int, seed: Word) -> Word:
     """XXH64 of data[begin:end]."""
     at = begin
     if end - begin >= 32:
@@ -143,7 +139,7 @@ def fold_words(
     stride: int,
     valid: Bitmap,
     start: int,
-    null_tag: int,
+    null_tag: Word,
     first: Digests,
     second: Digests,
 ) -> None:
@@ -163,7 +159,7 @@ def fold_codes(
     second_words: Digests,
     valid: Bitmap,
     start: int,
-    null_tag: int,
+    null_tag: Word,
     first: Digests,
     second: Digests,
 ) -> None:
@@ -179,14 +175,14 @@ def fold_codes(
 
 
 @njit(cache=True)
-def hash_strings(offsets: Integers, data: Bitmap, start: int, seed: int, digests: Digests) -> None:
+def hash_strings(offsets: Integers, data: Bitmap, start: int, seed: Word, digests: Digests) -> None:
     """Digest each string or binary of a column."""
     for row in range(len(digests)):
         digests[row] = hash_bytes(data, offsets[start + row], offsets[start + row + 1], seed)
 
 
 @njit(cache=True)
-def hash_wide_decimals(words: Integers, start: int, seed: int, digests: Digests) -> None:
+def hash_wide_decimals(words: Integers, start: int, seed: Word, digests: Digests) -> None:
     """Digest each decimal128 as Java's BigInteger.toByteArray: the shortest big-endian form."""
     octets = np.empty(16, dtype=np.uint8)
     for row in range(len(digests)):

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding out what made a job fail, and setting just that aside so that the rest can go on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from checks.diagnosis import Collect, part_not_read, raising_row, reading_fails
+from checks.parts import Part
+from checks.slots import Relation, Slot
+from checks.unread import Unread
+from scrub.codec.digest import Salt
+from scrub.spark.failures import reason_of, unreadable_reason
+
+PARTS_SET_ASIDE_MAX = 50  # Spark's own reader finds them one failed job at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Culprits:
+    """Looks for the cause of a failure from the likeliest to the most laborious."""
+
+    unread: Unread
+    salt: Salt
+    collect: Collect
+    rows_of: Callable[[Relation], DataFrame]
+    redact: bool
+
+    def set_aside(
+        self, error: PySparkException, parts: Sequence[Part], slots: Sequence[Slot]
+    ) -> bool:
+        """Whether something was found and set aside, so that trying again makes sense."""
+        return (
+            self._unreadable_part(error, parts)
+            or self._unreadable_relation(parts)
+            or self._raising_expression(parts, slots)
+        )
+
+    def _unreadable_part(self, error: PySparkException, parts: Sequence[Part]) -> bool:
+        part = part_not_read(error, parts)
+        if part is None or len(self.unread.parts) >= PARTS_SET_ASIDE_MAX:
+            return False
+        self.unread.parts[part.number] = (
+            part,
+            unreadable_reason(error) or reason_of(error, self.redact),
+        )
+        return True
+
+    def _unreadable_relation(self, parts: Sequence[Part]) -> bool:
+        for relation in {part.relation.number: part.relation for part in parts}.values():
+            if relation.is_native:
+                continue
+            if error := reading_fails(self.rows_of(relation), self.collect):
+                self.unread.relations[relation.number] = reason_of(error, self.redact)
+                for slot in relation.slots:
+                    self.unread.slots.setdefault(slot.number, "")
+                return True
+        return False
+
+    def _raising_expression(self, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
+        tables = {part.relation.number: part.relation for part in parts if part.relation.is_table}
+        for slot in slots:
+            if not slot.index.expressions:
+                continue
+            for relation in tables.values():
+                if slot not in relation.slots or relation.is_native:
+                    continue
+                raised = raising_row(self.rows_of(relation), slot, self.salt, self.collect)
+                if raised is not None:
+                    row = ", ".join(f"{name}={value}" for name, value in raised.row.items())
+                    self.unread.slots[slot.number] = (
+                        f"an expression of {slot.label} raises {raised.reason} for the row {row}"
+                    )
+                    return True
+        return False

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After a failed job: which file, which relation or which row's expression made it fail."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checks.entries import expected_value, is_covered, primary_key_of
+from checks.parts import Part
+from checks.slots import Slot
+from scrub.codec.digest import Salt
+from scrub.model.defect import Value
+from scrub.spark.digest import bucket_of
+from scrub.spark.failures import condition, plain_path, unreadable_file
+from scrub.spark.names import named
+from scrub.spark.text import as_text, from_text
+
+_SEARCH_BITS = 24
+
+Collect = Callable[[DataFrame], Sequence[Sequence[object]]]
+"""Runs a frame; handed in, since only the runner triggers Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An expression that cannot be evaluated for a row."""
+
+    row: dict[str, Value]
+    reason: str
+
+
+def part_not_read(error: PySparkException, parts: Sequence[Part]) -> Part | None:
+    """The part whose file Spark, or a task of ours, says it could not read."""
+    path, told = unreadable_file(error), str(error)
+    for part in parts:
+        for split in part.splits:
+            if plain_path(split.uri) == path or f"UnreadableSplit: {split.name}" in told:
+                return part
+    return None
+
+
+def reading_fails(rows: DataFrame, collect: Collect) -> PySparkException | None:
+    """What reading every column of a relation fails with, if it does."""
+    try:
+        collect(rows.agg(*(F.count(named(name)) for name in rows.columns)))
+    except PySparkException as error:
+        return error
+    return None
+
+
+def raising_row(rows: DataFrame, slot: Slot, salt: Salt, collect: Collect) -> Raised | None:
+    """The row for which an index's expressions raise, if there is one: found by halving."""
+    bucket = bucket_of(primary_key_of(slot.table.table), salt, _SEARCH_BITS)
+    numbered = rows.withColumn("__bucket", bucket)
+    low, high = 0, 1 << _SEARCH_BITS
+    reason = _evaluation_fails(numbered, slot, collect)
+    if reason is None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        within = (F.col("__bucket") >= low) & (F.col("__bucket") < middle)
+        if _evaluation_fails(numbered.where(within), slot, collect):
+            high = middle
+        else:
+            low = middle
+    return Raised(_key_of(numbered.where(F.col("__bucket") == low), slot, collect), reason)
+
+
+def _evaluation_fails(rows: DataFrame, slot: Slot, collect: Collect) -> str | None:
+    values: list[Column] = [is_covered(slot.index, slot.table.where)]
+    values += [expected_value(column) for column in slot.index.entry if column.is_expression]
+    try:
+        collect(rows.agg(*(F.count(value) for value in values)))
+    except PySparkException as error:
+        return condition(error)
+    return None
+
+
+def _key_of(rows: DataFrame, slot: Slot, collect: Collect) -> dict[str, Value]:
+    table = slot.table.table
+    texts = [as_text(named(name), table.column(name).type) for name in table.primary_key]
+    (found, *_) = collect(rows.select(*texts).limit(1))
+    return {
+        name: from_text(str(text) if text is not None else None, table.column(name).type)
+        for name, text in zip(table.primary_key, found, strict=True)
+    }

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Index entries as frames: those a table's rows should have, and those an index holds.
+
+Every entry frame has the same columns whatever the index: k0, k1, ... identify the entry (indexed
+columns, then the rest of the primary key) and s0, s1, ... are what it stores beside that.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from scrub.model.plan import TablePlan
+from scrub.model.table import EntryColumn, Index, Nulls, Table
+from scrub.model.types import ColumnType
+from scrub.spark.digest import TypedColumn
+from scrub.spark.names import named
+
+
+def type_of(column: EntryColumn) -> ColumnType:
+    """The type of an entry's column; a plan has resolved those of expressions."""
+    assert column.type is not None, f"the plan left the type of {column.name} open"
+    return column.type
+
+
+def expected_value(column: EntryColumn) -> Column:
+    """What a row of the table puts into this column of its entry."""
+    value = F.expr(column.source) if column.is_expression else named(column.source)
+    return value.cast(str(type_of(column))) if column.is_expression else value
+
+
+def is_covered(index: Index, where: str | None) -> Column:
+    """Whether a row of the table has an entry: predicates count only when they are true."""
+    conditions = [F.expr(text) for text in (where, index.where) if text]
+    if index.nulls is Nulls.SKIP:
+        conditions += [expected_value(column).isNotNull() for column in index.key]
+    covered = F.lit(True)
+    for condition in conditions:
+        covered = covered & condition
+    return F.coalesce(covered, F.lit(False))
+
+
+def is_looked_at(where: str | None) -> Column:
+    """Whether an index's entry is part of the check; `where` speaks of columns it holds."""
+    return F.coalesce(F.expr(where), F.lit(False)) if where else F.lit(True)
+
+
+def expected_entries(rows: DataFrame, index: Index, where: str | None) -> DataFrame:
+    """The entries that rows of the table should have."""
+    covered = rows.where(is_covered(index, where))
+    return covered.select(*_named_entry(index, [expected_value(c) for c in index.entry]))
+
+
+def actual_entries(rows: DataFrame, index: Index, where: str | None) -> DataFrame:
+    """The entries that an index's relation holds."""
+    looked_at = rows.where(is_looked_at(where))
+    return looked_at.select(*_named_entry(index, [named(c.name) for c in index.entry]))
+
+
+def _named_entry(index: Index, values: Sequence[Column]) -> list[Column]:
+    identifying = len(index.key) + len(index.suffix)
+    return [
+        value.alias(f"k{number}" if number < identifying else f"s{number - identifying}")
+        for number, value in enumerate(values)
+    ]
+
+
+def primary_key_of(table: Table) -> list[TypedColumn]:
+    """A table's primary key as digests take it; indexes hold it under the same names."""
+    return [(named(name), table.column(name).type) for name in table.primary_key]
+
+
+def beside_primary_key(plan: TablePlan, index: Index) -> list[EntryColumn]:
+    """An entry's columns in the order of the digest, without the primary key that leads it."""
+    own = set(plan.table.primary_key)
+    return [column for column in index.entry if column.is_expression or column.name not in own]

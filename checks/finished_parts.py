@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sums of finished parts, kept on disk so that the same check can resume after a crash.
+
+One file a check, named after everything the sums depend on: the plan with its snapshots, and the
+digest's version. It holds counts, sums and split numbers, never a value of the data. A file that
+cannot be read or belongs to another plan is as good as none.
+"""
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checks.bucket_sums import RunSums, SlotSums
+from checks.parts import Part
+from scrub.codec.digest import DIGEST_VERSION, Salt
+from scrub.model.plan import CheckPlan
+
+_ARRAYS = ("expected", "actual", "first", "second")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What an interrupted run had already added up."""
+
+    salt: Salt
+    parts: frozenset[int]
+    sums: RunSums
+    bytes_read: Mapping[str, int]  # by table
+
+
+class FinishedParts:
+    """The file of one check; `directory` None keeps nothing."""
+
+    def __init__(self, directory: Path | None, plan: CheckPlan, parts: tuple[Part, ...]) -> None:
+        name = f"check-{_identity(plan, parts)}.npz"
+        self._path = directory / name if directory and can_resume(parts) else None
+
+    def load(self) -> Finished | None:
+        """What was finished before, if anything usable was kept."""
+        if self._path is None or not self._path.exists():
+            return None
+        try:
+            with np.load(self._path, allow_pickle=False) as arrays:
+                return _unpack({name: arrays[name] for name in arrays.files})
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def save(self, finished: Finished) -> None:
+        """Replace the file in one step, so that a crash leaves the old one or the new one."""
+        if self._path is None:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
+        with temporary.open("wb") as file:
+            np.savez(file, **dict(_pack(finished)))  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._path)
+
+    def forget(self) -> None:
+        """The check is complete: there is nothing to resume."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+def _identity(plan: CheckPlan, parts: tuple[Part, ...]) -> str:
+    """Everything the sums depend on; when a listing was made, or by which engine, is not of it."""
+    digest = hashlib.sha256(f"{DIGEST_VERSION}".encode())
+    for table in plan.tables:
+        indexes = [index.index for index in table.indexes]
+        digest.update(repr((table.table, indexes, table.bucket_bits, table.where)).encode())
+    for part in parts:
+        snapshot = part.relation.side.facts.snapshot
+        digest.update(repr((part.relation.number, snapshot.version, part.splits)).encode())
+    return digest.hexdigest()[:32]
+
+
+def can_resume(parts: tuple[Part, ...]) -> bool:
+    """Sums of two runs may be added only when both saw the same snapshot."""
+    return all(part.relation.side.facts.snapshot.pinned for part in parts)
+
+
+def _pack(finished: Finished) -> Iterator[tuple[str, NDArray[Any]]]:
+    yield "salt", np.array([finished.salt.first, finished.salt.second], dtype=np.int64)
+    yield "parts", np.array(sorted(finished.parts), dtype=np.int64)
+    yield "tables", np.array(list(finished.bytes_read), dtype=np.str_)
+    yield "bytes_read", np.array(list(finished.bytes_read.values()), dtype=np.int64)
+    for slot, sums in finished.sums.slots.items():
+        for name in _ARRAYS:
+            yield f"{slot}.{name}", getattr(sums, name)
+
+
+def _unpack(arrays: dict[str, NDArray[Any]]) -> Finished:
+    slots = {int(name.split(".")[0]) for name in arrays if "." in name}
+    first, second = (int(number) for number in arrays["salt"])
+    return Finished(
+        Salt(first, second),
+        frozenset(int(number) for number in arrays["parts"]),
+        RunSums({slot: SlotSums(*(arrays[f"{slot}.{n}"] for n in _ARRAYS)) for slot in slots}),
+        dict(zip(arrays["tables"].tolist(), arrays["bytes_read"].tolist(), strict=True)),
+    )

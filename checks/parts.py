@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts a scan is cut into, and how many of them make one Spark job.
+
+A job costs about half a second whatever it does; sums are kept after each one. So a run starts with
+one job that is enough for most tables, and goes on in jobs of about half a minute.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from checks.native_fingerprint import NumberedSplit
+from checks.slots import Relation
+from scrub.model.relation import Split
+
+BYTES_PER_ROW_GUESSED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much work one job gets."""
+
+    first_job_rows: int = 100_000_000
+    job_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is scanned or fails as a whole: a split, a file, or a relation that has no splits."""
+
+    number: int
+    relation: Relation
+    splits: tuple[Split, ...]
+
+    @property
+    def name(self) -> str:
+        return self.splits[0].name if self.splits else self.relation.side.facts.relation
+
+    @property
+    def rows(self) -> int:
+        """About how many rows it has."""
+        if not self.splits:
+            return self.relation.side.facts.rows or 0
+        return sum(
+            split.bytes // BYTES_PER_ROW_GUESSED if split.rows is None else split.rows
+            for split in self.splits
+        )
+
+
+def cut(relations: Sequence[Relation]) -> tuple[Part, ...]:
+    """All parts of a run; the order is the same for the same plan, so that a run can resume."""
+    parts: list[Part] = []
+    for relation in relations:
+        for splits in _groups(relation):
+            parts.append(Part(len(parts), relation, splits))
+    return tuple(parts)
+
+
+def _groups(relation: Relation) -> Iterator[tuple[Split, ...]]:
+    splits = relation.side.facts.splits
+    if relation.is_native:
+        yield from ((split,) for split in splits)
+        return
+    if not splits:
+        # Either only Spark can enumerate it, or it is empty; one reading serves both.
+        yield ()
+        return
+    # Spark reads whole files, so the row groups of one file stay together.
+    files: dict[str, list[Split]] = {}
+    for split in splits:
+        files.setdefault(split.uri, []).append(split)
+    yield from (tuple(of_file) for of_file in files.values())
+
+
+def next_job(parts: Sequence[Part], pace: Pace, rows_per_second: float | None) -> int:
+    """How many of the parts to scan in the next job: at least one."""
+    budget = pace.first_job_rows
+    if rows_per_second is not None:
+        budget = int(rows_per_second * pace.job_seconds)
+    taken = 0
+    for count, part in enumerate(parts, start=1):
+        taken += part.rows
+        if taken >= budget:
+            return count
+    return len(parts)
+
+
+def pack(parts: Sequence[Part], tasks_max: int) -> tuple[tuple[NumberedSplit, ...], ...]:
+    """Spread native parts over tasks, largest first to the least loaded."""
+    tasks: list[list[NumberedSplit]] = [[] for _ in range(min(tasks_max, len(parts)))]
+    loads = [0] * len(tasks)
+    for part in sorted(parts, key=lambda part: part.rows, reverse=True):
+        lightest = loads.index(min(loads))
+        tasks[lightest].append(NumberedSplit(part.number, part.relation.number, part.splits[0]))
+        loads[lightest] += part.rows + 1
+    return tuple(tuple(task) for task in tasks)

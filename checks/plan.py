@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planning a check: pure decisions from the catalog, the request and facts about relations.
+
+Nothing here reads a row, starts Spark or looks at a clock.
+"""
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from checks.native_terms import is_native_index, native_condition
+from scrub.catalog.expressions import columns_used
+from scrub.errors import RelationMismatch, UsageError
+from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, Side, TablePlan
+from scrub.model.relation import RelationFacts
+from scrub.model.request import CheckRequest, Engine, Strategy
+from scrub.model.table import EntryColumn, Index, Table
+from scrub.model.types import ColumnType, widens
+
+ROWS_PER_BUCKET = 300
+BUCKET_BITS_MIN, BUCKET_BITS_MAX = 4, 18  # the driver holds 32 bytes for each bucket and index
+BUCKET_BITS_UNKNOWN = 16  # for a source that does not tell its size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSource:
+    """An index, its table, and what their relations look like at the snapshots to compare."""
+
+    table: Table
+    index: Index
+    table_facts: RelationFacts
+    index_facts: RelationFacts
+    notes: tuple[str, ...] = ()
+
+
+def plan_check(
+    request: CheckRequest,
+    sources: Sequence[IndexSource],
+    not_checked: Sequence[NotChecked] = (),
+    native_refusal: str | None = None,
+) -> CheckPlan:
+    """Decide what to read and how; every mismatch with the catalog is raised at once.
+
+    `native_refusal` says why tasks cannot open splits themselves on this cluster.
+    """
+    mismatches = [mismatch for source in sources for mismatch in _mismatches(source)]
+    if mismatches:
+        raise RelationMismatch(
+            "\n".join(dict.fromkeys(mismatches)), hint="correct the catalog, or the relation"
+        )
+    skipped = list(not_checked)
+    groups: dict[tuple[str, str], list[IndexSource]] = {}
+    for source in sources:
+        if reason := _where_is_beyond(request.where, source):
+            skipped.append(_skip(source, reason))
+        else:
+            at = (source.table.name, source.table_facts.snapshot.label)
+            groups.setdefault(at, []).append(source)
+    tables = tuple(_plan_table(request, group, native_refusal) for group in groups.values())
+    return CheckPlan(strategy=request.strategy, tables=tables, not_checked=tuple(skipped))
+
+
+def bucket_bits(rows: int | None) -> int:
+    """How many buckets, as a power of two: a few hundred rows each, within bounds."""
+    if rows is None:
+        return BUCKET_BITS_UNKNOWN
+    wanted = math.ceil(math.log2(max(rows / ROWS_PER_BUCKET, 1)))
+    return min(max(wanted, BUCKET_BITS_MIN), BUCKET_BITS_MAX)
+
+
+def _skip(source: IndexSource, reason: str) -> NotChecked:
+    return NotChecked(
+        table=source.table.name,
+        check="index",
+        index=source.index.name,
+        reason=reason,
+        snapshot=source.table_facts.snapshot.label,
+    )
+
+
+def _mismatches(source: IndexSource) -> Iterator[str]:
+    """What the catalog says of the two relations and they do not have."""
+    table = {c: source.table.column(c).type for c in table_columns(source.table, source.index)}
+    yield from _missing_or_other(source.table_facts, table, f"table {source.table.name}")
+    of_entry = {column.name: column.type for column in source.index.entry}
+    yield from _missing_or_other(
+        source.index_facts, of_entry, f"index {source.table.name}.{source.index.name}"
+    )
+
+
+def _missing_or_other(
+    facts: RelationFacts, wanted: Mapping[str, ColumnType | None], what: str
+) -> Iterator[str]:
+    for name, wanted_type in wanted.items():
+        if name not in facts.columns:
+            close = difflib.get_close_matches(name, facts.columns, n=1)
+            has = f"did you mean {close[0]}?" if close else f"it has {', '.join(facts.columns)}"
+            yield f"{what}: relation {facts.relation} has no column {name}; {has}"
+            continue
+        stored = facts.columns[name]
+        if stored is None:
+            yield f"{what}: column {name} of {facts.relation} has a type scrub cannot compare"
+        elif wanted_type is not None and not widens(stored, wanted_type):
+            yield (
+                f"{what}: column {name} of {facts.relation} is stored as {stored}, "
+                f"the catalog says {wanted_type}"
+            )
+
+
+def table_columns(table: Table, index: Index, where: str | None = None) -> tuple[str, ...]:
+    """The table's columns that an index's entries are made from, in the table's order."""
+    names = [column.name for column in table.columns]
+    needed = set(table.primary_key)
+    needed |= {column.source for column in index.entry if not column.is_expression}
+    for text in (*index.expressions, *((where,) if where else ())):
+        needed |= set(columns_used(text, names))
+    return tuple(name for name in names if name in needed)
+
+
+def _where_is_beyond(where: str | None, source: IndexSource) -> str | None:
+    """Why a check of this index cannot be limited by `where`.
+
+    Only columns that identify an entry will do: if a stored column chose the entries, one that
+    holds a wrong value would be left out on one side only, and be called missing.
+    """
+    if where is None:
+        return None
+    used = columns_used(where, [column.name for column in source.table.columns])
+    index = source.index
+    held = {column.name for column in index.key + index.suffix if not column.is_expression}
+    beyond = [name for name in used if name not in held]
+    if not beyond:
+        return None
+    return f"--where uses {', '.join(beyond)}, which does not identify entries of this index"
+
+
+def _plan_table(
+    request: CheckRequest, group: Sequence[IndexSource], native_refusal: str | None
+) -> TablePlan:
+    table, facts = group[0].table, group[0].table_facts
+    indexes = [_resolve_types(source) for source in group]
+    of_table = {name for index in indexes for name in table_columns(table, index, request.where)}
+    rows = [f.rows for f in (facts, *(source.index_facts for source in group))]
+    side = _side(
+        request,
+        facts,
+        tuple(column.name for column in table.columns if column.name in of_table),
+        native_refusal or _untranslatable(table, indexes, request.where),
+    )
+    plans = tuple(
+        _plan_index(request, source, index, native_refusal)
+        for source, index in zip(group, indexes, strict=True)
+    )
+    return TablePlan(
+        table=table,
+        side=side,
+        indexes=plans,
+        bucket_bits=bucket_bits(None if None in rows else max(r for r in rows if r is not None)),
+        where=request.where,
+        notes=_notes(facts, request.where),
+    )
+
+
+def _resolve_types(source: IndexSource) -> Index:
+    """The index with the type of every expression: declared, else what its relation stores."""
+
+    def resolve(columns: tuple[EntryColumn, ...]) -> tuple[EntryColumn, ...]:
+        return tuple(
+            column if column.type else replace(column, type=source.index_facts.columns[column.name])
+            for column in columns
+        )
+
+    index = source.index
+    return replace(
+        index, key=resolve(index.key), suffix=resolve(index.suffix), stored=resolve(index.stored)
+    )
+
+
+def _plan_index(
+    request: CheckRequest, source: IndexSource, index: Index, native_refusal: str | None
+) -> IndexPlan:
+    facts = source.index_facts
+    names = tuple(column.name for column in index.entry)
+    not_native = native_refusal
+    if request.where and native_condition(request.where, source.table) is None:
+        not_native = not_native or "--where needs Spark"
+    ignored = [name for name in facts.columns if name not in names]
+    notes = [f"ignored columns: {', '.join(ignored)}"] if ignored else []
+    return IndexPlan(
+        index=index,
+        side=_side(request, facts, names, not_native),
+        notes=(*notes, *source.notes, *_notes(facts, None)),
+    )
+
+
+def _untranslatable(table: Table, indexes: Sequence[Index], where: str | None) -> str | None:
+    """Why the table's rows must go through Spark's own expressions."""
+    if where and native_condition(where, table) is None:
+        return "--where needs Spark"
+    needing = [index.name for index in indexes if not is_native_index(table, index)]
+    return f"expressions of {', '.join(needing)} need Spark" if needing else None
+
+
+def _side(
+    request: CheckRequest, facts: RelationFacts, columns: tuple[str, ...], not_native: str | None
+) -> Side:
+    obstacle = facts.native_reason if not facts.native else not_native
+    if request.engine is Engine.NATIVE and obstacle:
+        raise UsageError(
+            f"--engine native cannot read {facts.relation}: {obstacle}", hint="use --engine auto"
+        )
+    if request.engine is Engine.SQL:
+        return Side(facts=facts, engine=Engine.SQL, reason="asked for", columns=columns)
+    if obstacle:
+        return Side(facts=facts, engine=Engine.SQL, reason=obstacle, columns=columns)
+    return Side(facts=facts, engine=Engine.NATIVE, reason="tasks open the files", columns=columns)
+
+
+def _notes(facts: RelationFacts, where: str | None) -> tuple[str, ...]:
+    notes = [f"only rows where {where}"] if where else []
+    if not facts.snapshot.pinned:
+        notes.append(f"{facts.relation} offers no snapshot: two readings of it may differ")
+    return tuple(notes)
+
+
+def uses_fingerprints(strategy: Strategy) -> bool:
+    """Whether buckets are compared before entries are."""
+    return strategy is not Strategy.MERGE

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running a planned check: the only module that triggers Spark.
+
+Fingerprints first: parts of tables and indexes are summed up, job by job, and the sums of both
+sides compared. Then naming: the entries of buckets that differ (of all, when most do) are joined.
+A part that cannot be read is set aside and named; what it could explain stays undecided.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation, SparkSession
+
+from checks.canary import canary_frame, has_native
+from checks.culprits import Culprits
+from checks.entries import expected_entries
+from checks.findings import Findings, SlotFindings, to_defect
+from checks.fingerprint import fingerprint_job
+from checks.finished_parts import FinishedParts
+from checks.naming import (
+    name_defects,
+    one_duplicate_per_key,
+    relations_of,
+    still_there,
+    without,
+)
+from checks.parts import Pace, Part, cut, next_job
+from checks.row_frames import ChosenBuckets, rows_frame
+from checks.scan_state import ScanState
+from checks.slots import Relation, Slot, number_plan
+from checks.uniqueness import rows_sharing, shared_keys
+from checks.unread import Unread
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.plan import CheckPlan, TablePlan
+from scrub.model.progress import Progress, ProgressListener, ignore_progress
+from scrub.model.request import Engine, Strategy
+from scrub.spark.failures import cause_in_worker, reason_of
+from scrub.spark.session import is_local
+from scrub.spark.watching import watched
+from scrub.stores.base import ReadableStore
+
+JOIN_ALL_FRACTION = 0.5  # when more buckets than this differ, joining everything is cheaper
+SLOTS_PER_JOIN_JOB = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """How to run, beyond what is planned."""
+
+    run_id: str
+    limit: int = 100
+    redact: bool = False  # keep values out of reasons, too
+    engine: Engine = Engine.AUTO
+    pace: Pace = field(default_factory=Pace)
+    state_directory: Path | None = None
+    fresh: bool = False
+    settle_seconds: float | None = None
+    plan_again: Callable[[], CheckPlan] | None = None  # the same plan at later snapshots
+    sleep: Callable[[float], None] = time.sleep
+    on_progress: ProgressListener = ignore_progress
+    on_defect: Callable[[Defect], None] | None = None  # every defect, whatever the limit
+
+
+def run_check(
+    plan: CheckPlan,
+    stores: Mapping[str, ReadableStore],
+    spark: SparkSession,
+    settings: RunSettings,
+) -> Findings:
+    """Carry out a plan; reads only."""
+    return _Run(plan, stores, spark, settings).run()
+
+
+def native_refusal(plan: CheckPlan, spark: SparkSession) -> str | None:
+    """Why tasks on this cluster cannot open splits themselves; a canary in each of them tries.
+
+    Not asked in local mode, where tasks have everything the driver has.
+    """
+    if is_local(spark) or not has_native(plan):
+        return None
+    try:
+        canary_frame(plan, spark).collect()
+    except PySparkException as error:
+        return f"the canary failed: {cause_in_worker(error)}"
+    return None
+
+
+class _Run:
+    """One run: state that grows while parts are read, and the jobs that read them."""
+
+    def __init__(
+        self,
+        plan: CheckPlan,
+        stores: Mapping[str, ReadableStore],
+        spark: SparkSession,
+        settings: RunSettings,
+    ) -> None:
+        self.plan, self.stores, self.spark, self.settings = plan, stores, spark, settings
+        self.slots, self.relations = number_plan(plan)
+        self.parts = cut(self.relations)
+        self.unread = Unread()
+        self.finished = FinishedParts(settings.state_directory, plan, self.parts)
+        earlier = None if settings.fresh else self.finished.load()
+        self.scan = ScanState.start(self.slots, earlier)
+        self.culprits = Culprits(
+            self.unread,
+            self.scan.salt,
+            lambda frame: frame.collect(),
+            self._all_rows,
+            settings.redact,
+        )
+        self.found = {slot.number: SlotFindings() for slot in self.slots}
+        self.defects: list[Defect] = []
+        self.began = time.monotonic()
+
+    def run(self) -> Findings:
+        chosen: dict[int, ChosenBuckets | None]
+        if self.plan.strategy is Strategy.MERGE:
+            chosen = {slot.number: None for slot in self.slots}
+        else:
+            self._add_up_fingerprints()
+            chosen = self._differing_buckets()
+        for group in self._join_groups(chosen):
+            self._name(group, chosen)
+        for slot in self.slots:
+            if slot.index.unique and slot.number not in self.unread.slots:
+                self._check_uniqueness(slot)
+        self._conclude()
+        self.finished.forget()
+        return Findings(self.found, tuple(self.defects), self.scan.bytes_by_table(self.slots))
+
+    # Fingerprints
+
+    def _add_up_fingerprints(self) -> None:
+        rows_total = sum(part.rows for part in self.parts)
+        remaining = [part for part in self.parts if part.number not in self.scan.done]
+        while remaining:
+            count = next_job(remaining, self.settings.pace, self.scan.rows_per_second)
+            job, remaining = tuple(remaining[:count]), remaining[count:]
+            job_rows, started = sum(part.rows for part in job), time.monotonic()
+
+            def report(fraction: float, ahead: int = job_rows) -> None:
+                done = self.scan.rows_done + int(fraction * ahead)
+                self._progress("comparing fingerprints", done, rows_total)
+
+            report(0.0)
+            with watched(self.spark, self.settings.run_id, report):
+                self._fingerprint(job)
+            self.scan.note_speed(job_rows, time.monotonic() - started)
+            report(0.0, 0)
+            if remaining and not self.unread.slots:
+                self.finished.save(self.scan.as_finished())
+
+    def _fingerprint(self, job: tuple[Part, ...]) -> None:
+        while parts := self.unread.readable(job):
+            wanted = frozenset(s.number for s in self.slots if s.number not in self.unread.slots)
+            parts = tuple(p for p in parts if any(s.number in wanted for s in p.relation.slots))
+            if not parts:
+                return
+            frame = fingerprint_job(self.spark, parts, self.stores, wanted, self.scan.salt)
+            try:
+                sums = frame.toArrow()
+            except PySparkException as error:
+                if not self.culprits.set_aside(error, parts, self._slots_of(parts)):
+                    self._give_up(self._slots_of(parts), error)
+                continue
+            for part, reason in self.scan.add(sums, parts):
+                self.unread.parts[part.number] = (part, reason)
+            return
+
+    def _differing_buckets(self) -> dict[int, ChosenBuckets | None]:
+        """For each index that differs, the buckets to look into; None means all of them."""
+        chosen: dict[int, ChosenBuckets | None] = {}
+        for slot in self.slots:
+            sums, found = self.scan.sums.slots[slot.number], self.found[slot.number]
+            found.rows, found.entries = int(sums.expected.sum()), int(sums.actual.sum())
+            found.strategy = Strategy.FINGERPRINT.value
+            differing = sums.differing()
+            if not differing.any() or slot.number in self.unread.slots:
+                continue
+            too_many = differing.mean() > JOIN_ALL_FRACTION
+            if too_many and self.plan.strategy is Strategy.AUTO:
+                chosen[slot.number] = None
+            else:
+                chosen[slot.number] = ChosenBuckets(differing)
+        return chosen
+
+    # Naming
+
+    def _join_groups(self, chosen: Mapping[int, ChosenBuckets | None]) -> Iterator[list[Slot]]:
+        """Indexes to join in one job; those of one table stay together, to share its rows."""
+        group: list[Slot] = []
+        for table in self.plan.tables:
+            of_table = [s for s in self.slots if s.table is table and s.number in chosen]
+            if group and len(group) + len(of_table) > SLOTS_PER_JOIN_JOB:
+                yield group
+                group = []
+            group += of_table
+        if group:
+            yield group
+
+    def _name(self, group: list[Slot], chosen: Mapping[int, ChosenBuckets | None]) -> None:
+        self._progress("naming defects", 0, None)
+        while slots := [slot for slot in group if slot.number not in self.unread.slots]:
+            totals: dict[int, Observation] | None = (
+                {} if self.plan.strategy is Strategy.MERGE else None
+            )
+            try:
+                with self._defects_of(slots, chosen, totals) as defects:
+                    self._take(defects, slots, chosen, totals)
+                    return
+            except PySparkException as error:
+                if not self.culprits.set_aside(error, self.unread.readable(self.parts), slots):
+                    self._give_up(slots, error)
+
+    @contextmanager
+    def _defects_of(
+        self,
+        slots: Sequence[Slot],
+        chosen: Mapping[int, ChosenBuckets | None],
+        totals: dict[int, Observation] | None = None,
+        later: "_Run | None" = None,
+    ) -> Iterator[DataFrame]:
+        """The defects of some indexes, computed once however often the frame is used."""
+        run = later or self
+        kept: list[DataFrame] = []
+        frames: dict[int, DataFrame] = {}
+
+        def rows_of(relation: Relation) -> DataFrame:
+            if relation.number not in frames:
+                frame = run._rows(relation, _union_of(relation.table, slots, chosen))
+                shared = sum(1 for slot in slots if slot in relation.slots) > 1
+                if relation.is_table and shared:
+                    frame = frame.persist()
+                    kept.append(frame)
+                frames[relation.number] = frame
+            return frames[relation.number]
+
+        of_run = [run.slots[slot.number] for slot in slots]
+        defects = name_defects(of_run, run.relations, rows_of, totals).persist()
+        kept.append(defects)
+        try:
+            yield defects
+        finally:
+            for frame in kept:
+                frame.unpersist()
+
+    def _rows(self, relation: Relation, chosen: ChosenBuckets | None) -> DataFrame:
+        parts = [
+            p for p in self.unread.readable(self.parts) if p.relation.number == relation.number
+        ]
+        store = self.stores[relation.side.facts.store]
+        # Spark's own reader is faster than rows that come through Python, unless most stay behind.
+        native = chosen is not None or self.settings.engine is Engine.NATIVE
+        return rows_frame(self.spark, relation, parts, store, self.scan.salt, chosen, native)
+
+    def _all_rows(self, relation: Relation) -> DataFrame:
+        return self._rows(relation, None)
+
+    def _take(
+        self,
+        defects: DataFrame,
+        slots: Sequence[Slot],
+        chosen: Mapping[int, ChosenBuckets | None],
+        totals: Mapping[int, Observation] | None,
+    ) -> None:
+        """Count defects, settle them if asked to, and collect those to be shown."""
+        counts = _count(defects)
+        for slot in slots:
+            self._note_strategy(slot, chosen, totals)
+        if _is_repeated(counts):
+            defects = one_duplicate_per_key(defects, slots)
+            counts = _count(defects)
+        if counts and self.settings.settle_seconds is not None:
+            defects, counts = self._settle(defects, counts, slots, chosen)
+        undecidable = {
+            slot.number: self.unread.undecidable(*relations_of(slot, self.relations))
+            for slot in slots
+        }
+        for slot in slots:
+            found = self.found[slot.number]
+            of_slot = counts.get(slot.number, {})
+            found.undecided = sum(of_slot.get(kind, 0) for kind in undecidable[slot.number])
+            found.counts = {
+                kind: n for kind, n in of_slot.items() if kind not in undecidable[slot.number]
+            }
+            if not of_slot and not found.transient and totals is None:
+                found.incomplete = (
+                    "fingerprints differ, but the entries agree: "
+                    "the data changed while it was read; run the check again"
+                )
+        if any(self.found[slot.number].counts for slot in slots):
+            self._collect(without(defects, undecidable))
+
+    def _note_strategy(
+        self,
+        slot: Slot,
+        chosen: Mapping[int, ChosenBuckets | None],
+        totals: Mapping[int, Observation] | None,
+    ) -> None:
+        found = self.found[slot.number]
+        if chosen[slot.number] is None:
+            found.strategy = Strategy.MERGE.value
+        if totals is not None:
+            seen = totals[slot.number].get
+            found.rows, found.entries = seen["rows"] or 0, seen["entries"] or 0
+
+    def _settle(
+        self,
+        defects: DataFrame,
+        counts: Mapping[int, Mapping[DefectKind, int]],
+        slots: Sequence[Slot],
+        chosen: Mapping[int, ChosenBuckets | None],
+    ) -> tuple[DataFrame, dict[int, dict[DefectKind, int]]]:
+        """Look at the same buckets in a later snapshot; what is gone by then was lag."""
+        seconds = self.settings.settle_seconds or 0.0
+        self._progress(f"waiting {seconds:g} s to look again", 0, None)
+        self.settings.sleep(seconds)
+        assert self.settings.plan_again is not None, "settling needs a later plan"
+        later = _Run(self.settings.plan_again(), self.stores, self.spark, self.settings)
+        later.scan = self.scan  # the same salt: buckets must mean the same
+        later.unread = self.unread
+        with self._defects_of(slots, chosen, later=later) as again:
+            remaining = still_there(defects, again).persist()
+            left = _count(remaining)
+        for slot in slots:
+            before = sum(counts.get(slot.number, {}).values())
+            self.found[slot.number].transient = before - sum(left.get(slot.number, {}).values())
+        return remaining, left
+
+    def _collect(self, defects: DataFrame) -> None:
+        if self.settings.on_defect is not None:
+            for row in defects.orderBy("slot", "kind", "primary_key").toLocalIterator():
+                self.settings.on_defect(to_defect(row, self.slots[row["slot"]]))
+        room = self.settings.limit - len(self.defects)
+        if room > 0:
+            shown = defects.orderBy("slot", "kind", "primary_key", "index_key").limit(room)
+            self.defects += [to_defect(row, self.slots[row["slot"]]) for row in shown.collect()]
+
+    # Uniqueness
+
+    def _check_uniqueness(self, slot: Slot) -> None:
+        self._progress(f"looking for shared keys of {slot.label}", 0, None)
+        table, _ = relations_of(slot, self.relations)
+        if table.number in self.unread.relations:
+            return
+        try:
+            rows = self._all_rows(table)
+            expected = expected_entries(rows, slot.index, slot.table.where)
+            shared = shared_keys(expected, slot.table.table, slot.index).persist()
+            if shared.isEmpty():
+                return
+            defects = rows_sharing(expected, shared, slot.table.table, slot.index, slot.number)
+            counts = _count(defects)
+            self.found[slot.number].counts |= counts.get(slot.number, {})
+            self._collect(defects)
+        except PySparkException as error:
+            self._give_up([slot], error)
+
+    # The end
+
+    def _conclude(self) -> None:
+        for slot in self.slots:
+            found = self.found[slot.number]
+            table, index = relations_of(slot, self.relations)
+            reasons = [self.unread.reason(slot, table, index), found.incomplete]
+            found.incomplete = "; ".join(reason for reason in reasons if reason) or None
+            if self.scan.resumed:
+                found.notes.append(
+                    f"resumed: {self.scan.resumed} of {len(self.parts)} parts were read before"
+                )
+
+    def _slots_of(self, parts: Sequence[Part]) -> list[Slot]:
+        numbers = {slot.number for part in parts for slot in part.relation.slots}
+        return [s for s in self.slots if s.number in numbers and s.number not in self.unread.slots]
+
+    def _give_up(self, slots: Sequence[Slot], error: PySparkException) -> None:
+        for slot in slots:
+            self.unread.slots[slot.number] = reason_of(error, self.settings.redact)
+
+    def _progress(self, phase: str, rows_done: int, rows_total: int | None) -> None:
+        self.settings.on_progress(
+            Progress(
+                phase=phase,
+                rows_done=rows_done,
+                rows_total=rows_total,
+                seconds=time.monotonic() - self.began,
+            )
+        )
+
+
+def _union_of(
+    table: TablePlan, slots: Sequence[Slot], chosen: Mapping[int, ChosenBuckets | None]
+) -> ChosenBuckets | None:
+    """The buckets to read of a table and its indexes: all that any of them differs in.
+
+    Both sides of a join must be cut alike, so every relation of a table uses the same union.
+    """
+    union: ChosenBuckets | None = None
+    for slot in slots:
+        if slot.table.table.name != table.table.name:
+            continue
+        of_slot = chosen[slot.number]
+        if of_slot is None:
+            return None
+        union = ChosenBuckets(of_slot.flags if union is None else union.flags | of_slot.flags)
+    return union
+
+
+def _count(defects: DataFrame) -> dict[int, dict[DefectKind, int]]:
+    counts: dict[int, dict[DefectKind, int]] = {}
+    for row in defects.groupBy("slot", "kind").count().collect():
+        counts.setdefault(row["slot"], {})[DefectKind(row["kind"])] = row["count"]
+    return counts
+
+
+def _is_repeated(counts: Mapping[int, Mapping[DefectKind, int]]) -> bool:
+    return sum(1 for kinds in counts.values() if kinds.get(DefectKind.DUPLICATE_KEY)) > 1

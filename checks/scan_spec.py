@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a task does with the rows of one relation: plain values that travel to executors."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scrub.codec.digest import Salt
+from scrub.model.predicate import Node
+from scrub.model.table import Column
+
+EXPECTED, ACTUAL = 1, -1
+"""The sign of a side: rows of the table add to a bucket what entries of the index take away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrySpec:
+    """How a relation's rows become the entries of one index, as digests see them."""
+
+    slot: int  # the number of the index within the run
+    sign: int
+    beside_primary_key: tuple[Node, ...]
+    conditions: tuple[Node, ...]  # all must be true for a row to count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanSpec:
+    """One relation: what to read of it, where its rows belong, and what they stand for."""
+
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...]
+    bucket_bits: int
+    salt: Salt
+    entries: tuple[EntrySpec, ...]
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far the fingerprints of a run have come."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checks.bucket_sums import RunSums, SlotSums
+from checks.finished_parts import Finished
+from checks.native_fingerprint import REPORT_SLOT
+from checks.parts import Part
+from checks.slots import Slot
+from scrub.codec.digest import Salt
+
+
+@dataclass(slots=True)
+class ScanState:
+    """Sums so far, the parts they are of, and how fast it goes."""
+
+    salt: Salt
+    sums: RunSums
+    done: set[int]
+    resumed: int = 0
+    rows_done: int = 0
+    rows_per_second: float | None = None
+    bytes_read: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, slots: Sequence[Slot], earlier: Finished | None) -> "ScanState":
+        """From nothing, or from what an interrupted run of the same check had added up."""
+        if earlier is not None:
+            return cls(
+                earlier.salt,
+                earlier.sums,
+                set(earlier.parts),
+                resumed=len(earlier.parts),
+                bytes_read=dict(earlier.bytes_read),
+            )
+        sums = {slot.number: SlotSums.empty(slot.table.bucket_bits) for slot in slots}
+        return cls(Salt.fresh(), RunSums(sums), set())
+
+    def add(self, fingerprints: pa.Table, parts: Sequence[Part]) -> Iterator[tuple[Part, str]]:
+        """Take in a job's sums; returns the parts that tasks could not read, with the reason."""
+        is_report = pc.equal(fingerprints.column("slot"), REPORT_SLOT)
+        self.sums.add(fingerprints.filter(pc.invert(is_report)).drop_columns(["report"]))
+        self.done |= {part.number for part in parts}
+        by_number = {part.number: part for part in parts}
+        lost: list[tuple[Part, str]] = []
+        for row in fingerprints.filter(is_report).select(["bucket", "report"]).to_pylist():
+            part, report = by_number[row["bucket"]], json.loads(row["report"])
+            if "error" in report:
+                self.done.discard(part.number)
+                lost.append((part, report["error"]))
+            elif part.relation.is_table:
+                table = part.relation.table.table.name
+                self.bytes_read[table] = self.bytes_read.get(table, 0) + report["bytes"]
+        return iter(lost)
+
+    def note_speed(self, rows: int, seconds: float) -> None:
+        self.rows_done += rows
+        self.rows_per_second = rows / max(seconds, 0.001)
+
+    def as_finished(self) -> Finished:
+        return Finished(self.salt, frozenset(self.done), self.sums, self.bytes_read)
+
+    def bytes_by_table(self, slots: Sequence[Slot]) -> Mapping[str, int]:
+        """Bytes of each table's own columns that tasks read; what Spark read is not counted."""
+        names = {slot.table.table.name for slot in slots}
+        return {name: self.bytes_read[name] for name in names if name in self.bytes_read}

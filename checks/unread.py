@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run could not look at, and what follows from that for each index."""
+
+from dataclasses import dataclass, field
+
+from checks.parts import Part
+from checks.slots import Relation, Slot
+from scrub.model.defect import DefectKind
+
+_NAMED_MAX = 3
+
+
+@dataclass(slots=True)
+class Unread:
+    """Grows while a run goes on; a part or an index once set aside stays so."""
+
+    parts: dict[int, tuple[Part, str]] = field(default_factory=dict)  # by the part's number
+    relations: dict[int, str] = field(default_factory=dict)  # those that cannot be read at all
+    slots: dict[int, str] = field(default_factory=dict)  # indexes that cannot be checked at all
+
+    def readable(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """The parts that nothing speaks against."""
+        return tuple(
+            part
+            for part in parts
+            if part.number not in self.parts and part.relation.number not in self.relations
+        )
+
+    def is_whole(self, relation: Relation) -> bool:
+        """Whether every part of the relation was read."""
+        if relation.number in self.relations:
+            return False
+        return all(part.relation.number != relation.number for part, _ in self.parts.values())
+
+    def undecidable(self, table: Relation, index: Relation) -> frozenset[DefectKind]:
+        """The kinds of difference that what was not read could explain."""
+        kinds = set()
+        if not self.is_whole(table):
+            kinds.add(DefectKind.DANGLING)
+        if not self.is_whole(index):
+            kinds.add(DefectKind.MISSING)
+        return frozenset(kinds)
+
+    def reason(self, slot: Slot, table: Relation, index: Relation) -> str | None:
+        """Why the check of an index is incomplete, if it is."""
+        reasons = [reason] if (reason := self.slots.get(slot.number)) else []
+        for relation in (table, index):
+            if relation.number in self.relations:
+                reasons.append(
+                    f"{relation.side.facts.relation} was not read: "
+                    f"{self.relations[relation.number]}"
+                )
+            reasons += self._parts_of(relation)
+        return "; ".join(reasons) or None
+
+    def _parts_of(self, relation: Relation) -> list[str]:
+        lost = [
+            f"{part.name}: {reason}"
+            for part, reason in self.parts.values()
+            if part.relation.number == relation.number
+        ]
+        if not lost:
+            return []
+        more = f" and {len(lost) - _NAMED_MAX} more" if len(lost) > _NAMED_MAX else ""
+        total = len(relation.side.facts.splits) or 1
+        return [
+            f"{len(lost)} of {total} parts of {relation.side.facts.relation} were not read: "
+            + "; ".join(lost[:_NAMED_MAX])
+            + more
+        ]

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checking tables against their indexes: from a request to a result."""
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrub.app.selection import select_tables
+from scrub.catalog import Catalog, load_catalog
+from scrub.errors import UsageError
+from scrub.model.defect import Defect
+from scrub.model.plan import CheckPlan
+from scrub.model.progress import Progress, ProgressListener, ignore_progress
+from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
+from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from checks.findings import Findings
+
+
+def check(
+    *tables: str,
+    catalog: Path | str = "scrub.yaml",
+    spark: "SparkSession | None" = None,
+    indexes: Sequence[str] = (),
+    strategy: Strategy | str = Strategy.AUTO,
+    engine: Engine | str = Engine.AUTO,
+    where: str | None = None,
+    limit: int = 100,
+) -> RunResult:
+    """Check tables (all of the catalog, if none is named), as a notebook or a job would.
+
+    A session given, or else the active one, is borrowed and left running.
+    """
+    request = CheckRequest(
+        catalog=Path(catalog),
+        tables=tables,
+        indexes=tuple(indexes),
+        strategy=Strategy(strategy),
+        engine=Engine(engine),
+        where=where,
+        limit=limit,
+    )
+    return run_check(request, spark=spark)
+
+
+def run_check(
+    request: CheckRequest,
+    *,
+    spark: "SparkSession | None" = None,
+    spark_options: SparkOptions | None = None,
+    on_progress: ProgressListener = ignore_progress,
+) -> RunResult:
+    """Carry out a request and say what was found; reads only."""
+    with _Preparation.begin(request, spark, spark_options, on_progress) as preparation:
+        return preparation.run()
+
+
+def explain_check(
+    request: CheckRequest,
+    *,
+    spark: "SparkSession | None" = None,
+    spark_options: SparkOptions | None = None,
+) -> CheckPlan:
+    """What a check would do; Spark is started only if a relation cannot be described without."""
+    with _Preparation.begin(request, spark, spark_options, ignore_progress) as preparation:
+        return preparation.plan()
+
+
+@dataclass(slots=True)
+class _Preparation:
+    """A request with its catalog read and its stores opened; Spark starts when it is needed."""
+
+    request: CheckRequest
+    catalog: Catalog
+    session: "Callable[[], SparkSession]"
+    on_progress: ProgressListener
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+
+    @classmethod
+    @contextmanager
+    def begin(
+        cls,
+        request: CheckRequest,
+        spark: "SparkSession | None",
+        spark_options: SparkOptions | None,
+        on_progress: ProgressListener,
+    ) -> "Iterator[_Preparation]":
+        catalog = load_catalog(request.catalog)
+        select_tables(catalog, request)  # mistakes in the request are answered before Spark starts
+        with ExitStack() as stack:
+            sessions: list[SparkSession] = []
+
+            def session() -> "SparkSession":
+                if not sessions:
+                    from scrub.spark.session import spark_session
+
+                    on_progress(Progress(phase="starting Spark"))
+                    options = spark_options or SparkOptions()
+                    sessions.append(stack.enter_context(spark_session(spark, options)))
+                return sessions[0]
+
+            yield cls(request, catalog, session, on_progress)
+
+    def plan(self, native_refusal: str | None = None) -> CheckPlan:
+        from checks.plan import plan_check
+        from scrub.app.pinning import Pins
+        from scrub.stores.open import open_store
+
+        stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
+        pins = Pins(stores, self.session, self.request)
+        pins.pin_all(select_tables(self.catalog, self.request))
+        return plan_check(self.request, pins.sources, pins.not_checked, native_refusal)
+
+    def run(self) -> RunResult:
+        started_at, began = datetime.now(UTC), time.monotonic()
+        plan = self.plan()
+        findings = self._run(plan) if plan.tables else None
+        return RunResult(
+            run_id=self.run_id,
+            started_at=started_at,
+            seconds=time.monotonic() - began,
+            tables=_table_results(plan, findings),
+            defects=tuple(findings.defects) if findings else (),
+        )
+
+    def _run(self, plan: CheckPlan) -> "Findings":
+        from checks.runner import RunSettings, native_refusal, run_check
+        from scrub.spark.watching import stoppable
+        from scrub.stores.open import open_store
+
+        spark = self.session()
+        request = self.request
+        with stoppable(spark, self.run_id), _all_defects(request) as on_defect:
+            refusal = native_refusal(plan, spark)
+            if refusal is not None:
+                plan = self.plan(refusal)
+            settings = RunSettings(
+                run_id=self.run_id,
+                limit=request.limit,
+                redact=request.redact,
+                engine=request.engine,
+                state_directory=state_directory(),
+                fresh=request.fresh,
+                settle_seconds=request.settle_seconds,
+                plan_again=lambda: _alike(self.plan(refusal), plan),
+                on_progress=self.on_progress,
+                on_defect=on_defect,
+            )
+            stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
+            return run_check(plan, stores, spark, settings)
+
+
+def state_directory() -> Path:
+    """Where interrupted checks keep their sums; never inside a store."""
+    if chosen := os.environ.get("SCRUB_STATE_DIR"):
+        return Path(chosen)
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "scrub"
+
+
+def _alike(later: CheckPlan, plan: CheckPlan) -> CheckPlan:
+    """A later plan with the buckets of the first: a bucket must mean the same in both."""
+    tables = [
+        replace(table, bucket_bits=before.bucket_bits)
+        for table, before in zip(later.tables, plan.tables, strict=True)
+    ]
+    return replace(later, tables=tuple(tables))
+
+
+@contextmanager
+def _all_defects(request: CheckRequest) -> Iterator[Callable[[Defect], None] | None]:
+    """Write every defect to the file asked for, which appears only when it is whole."""
+    if request.all_defects is None:
+        yield None
+        return
+    from reports.as_jsonl import defect_line
+
+    temporary = request.all_defects.with_name(f".{request.all_defects.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            yield lambda defect: _ignore(file.write(defect_line(defect, redact=request.redact)))
+        temporary.replace(request.all_defects)
+    except OSError as error:
+        raise UsageError(f"{request.all_defects} cannot be written: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _ignore(_: object) -> None:
+    """A callback's result that nobody needs."""
+
+
+def _table_results(plan: CheckPlan, findings: "Findings | None") -> tuple[TableResult, ...]:
+    """Outcomes by table, those that were not checked included, in the plan's order."""
+    snapshots: dict[str, str] = {}
+    outcomes: dict[str, list[CheckOutcome]] = {}
+    if findings is not None:
+        from checks.findings import outcome_of
+        from checks.slots import number_plan
+
+        for slot in number_plan(plan)[0]:
+            name = slot.table.table.name
+            label = slot.table.side.facts.snapshot.label
+            seen = snapshots.setdefault(name, label)
+            if label not in seen:
+                snapshots[name] = f"{seen}, {label}"
+            outcomes.setdefault(name, []).append(outcome_of(slot, findings.slots[slot.number]))
+    for skipped in plan.not_checked:
+        snapshots.setdefault(skipped.table, skipped.snapshot or "not read")
+        status = Status.INCOMPLETE if skipped.incomplete else Status.NOT_APPLICABLE
+        outcomes.setdefault(skipped.table, []).append(
+            CheckOutcome(
+                check=skipped.check, index=skipped.index, status=status, reason=skipped.reason
+            )
+        )
+    read = findings.bytes_read if findings else {}
+    return tuple(
+        TableResult(
+            table=name,
+            snapshot=snapshots[name],
+            checks=tuple(of_table),
+            bytes_read=read.get(name),
+        )
+        for name, of_table in outcomes.items()
+    )

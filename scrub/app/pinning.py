@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixing the snapshots a check compares: each relation once, at the version that is meant."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from checks.plan import IndexSource
+from scrub.app.selection import select_indexes
+from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
+from scrub.model.plan import NotChecked
+from scrub.model.relation import RelationFacts
+from scrub.model.request import AsOf, CheckRequest
+from scrub.model.table import Column, Index, Reflects, Table
+from scrub.stores.base import ReadableStore, SessionProvider
+from scrub.stores.reflected import reflected_point
+
+
+@dataclass(slots=True)
+class Pins:
+    """What a request compares, with whatever could not be pinned."""
+
+    stores: Mapping[str, ReadableStore]
+    session: SessionProvider
+    request: CheckRequest
+    sources: list[IndexSource] = field(default_factory=list)
+    not_checked: list[NotChecked] = field(default_factory=list)
+    mismatches: list[RelationMismatch] = field(default_factory=list)
+    _pinned: dict[tuple[str, str, AsOf | None], RelationFacts] = field(default_factory=dict)
+
+    def pin_all(self, tables: Sequence[Table]) -> None:
+        """Pin every table and index; all relations that are not there are raised together."""
+        for table in tables:
+            indexes = select_indexes(table, self.request)
+            if not indexes:
+                reason = "no index of this table was asked for" if table.indexes else "no indexes"
+                self._skip(table, None, reason)
+            for index in indexes:
+                self._pin_pair(table, index)
+        if self.mismatches:
+            hints = [error.hint for error in self.mismatches if error.hint]
+            lines = dict.fromkeys(str(error) for error in self.mismatches)
+            raise RelationMismatch("\n".join(lines), hint=hints[0] if hints else None)
+
+    def _pin_pair(self, table: Table, index: Index) -> None:
+        try:
+            index_facts = self._pin_index(index)
+            table_facts = self._pin_table(table, index, index_facts)
+        except RelationMismatch as error:
+            self.mismatches.append(error)
+        except StoreUnavailable as error:
+            self._skip(table, index, str(error), incomplete=True)
+        else:
+            self.sources.append(
+                IndexSource(
+                    table=table,
+                    index=index,
+                    table_facts=table_facts,
+                    index_facts=index_facts,
+                    notes=tuple(_notes(index)),
+                )
+            )
+
+    def _pin_index(self, index: Index) -> RelationFacts:
+        columns = [
+            Column(name=column.name, type=column.type) for column in index.entry if column.type
+        ]
+        wanted = self._as_of(index.name)
+        return self._pin(index.store, index.relation, wanted, columns)
+
+    def _pin_table(self, table: Table, index: Index, index_facts: RelationFacts) -> RelationFacts:
+        wanted = self._as_of(table.name, is_table=True)
+        if index.reflects is not None and wanted is None:
+            wanted = self._reflected(index, index.reflects, index_facts)
+        return self._pin(table.store, table.relation, wanted, table.columns)
+
+    def _pin(
+        self, store: str, relation: str, as_of: AsOf | None, columns: Sequence[Column]
+    ) -> RelationFacts:
+        key = (store, relation, as_of)
+        if key not in self._pinned:
+            self._pinned[key] = self.stores[store].pin(relation, as_of, self.session, columns)
+        return self._pinned[key]
+
+    def _as_of(self, name: str, is_table: bool = False) -> AsOf | None:
+        """A moment holds for everything, a version for what it names, else for the table."""
+        chosen = None
+        for as_of in self.request.as_of:
+            if as_of.time is not None:
+                chosen = chosen or AsOf(time=as_of.time)
+            elif as_of.relation == name or (as_of.relation is None and is_table):
+                chosen = AsOf(version=as_of.version)
+        return chosen
+
+    def _reflected(self, index: Index, reflects: Reflects, facts: RelationFacts) -> AsOf:
+        if reflects.version is not None:
+            return AsOf(version=reflects.version)
+        if reflects.time is not None:
+            return AsOf(time=_moment(reflects.time))
+        assert reflects.column is not None, "one field of `reflects` is set"
+        return reflected_point(
+            self.session(), self.stores[index.store], facts, reflects.column, index.name
+        )
+
+    def _skip(
+        self, table: Table, index: Index | None, reason: str, incomplete: bool = False
+    ) -> None:
+        self.not_checked.append(
+            NotChecked(
+                table=table.name,
+                check="index",
+                index=index.name if index else None,
+                reason=reason,
+                incomplete=incomplete,
+            )
+        )
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"`reflects` says {text}, which is not a time") from error
+
+
+def _notes(index: Index) -> Iterator[str]:
+    if index.reflects is not None:
+        yield "compared with the version of the table that `reflects` names"

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tables and indexes a request means."""
+
+import difflib
+from collections.abc import Iterable
+
+from scrub.catalog import Catalog
+from scrub.catalog.expressions import BadExpression, columns_used
+from scrub.errors import UsageError
+from scrub.model.request import CheckRequest
+from scrub.model.table import Index, Table
+
+
+def select_tables(catalog: Catalog, request: CheckRequest) -> tuple[Table, ...]:
+    """The tables named, or all; an unknown name is answered with what there is."""
+    for name in request.tables:
+        if name not in catalog.tables:
+            raise UsageError(f"the catalog has no table {name}", hint=_near(name, catalog.tables))
+    names = dict.fromkeys(request.tables) or catalog.tables
+    tables = tuple(catalog.tables[name] for name in names)
+    _require_indexes(tables, request)
+    _require_where(tables, request.where)
+    _require_as_of(tables, request)
+    return tables
+
+
+def select_indexes(table: Table, request: CheckRequest) -> tuple[Index, ...]:
+    """The indexes of one table that the request means."""
+    if not request.indexes:
+        return table.indexes
+    return tuple(
+        i for i in table.indexes if {i.name, f"{table.name}.{i.name}"} & {*request.indexes}
+    )
+
+
+def _require_indexes(tables: tuple[Table, ...], request: CheckRequest) -> None:
+    known = [n for t in tables for i in t.indexes for n in (i.name, f"{t.name}.{i.name}")]
+    for name in request.indexes:
+        if name not in known:
+            of = ", ".join(table.name for table in tables)
+            raise UsageError(f"there is no index {name} of {of}", hint=_near(name, known))
+
+
+def _require_where(tables: tuple[Table, ...], where: str | None) -> None:
+    if where is None:
+        return
+    for table in tables:
+        try:
+            columns_used(where, [column.name for column in table.columns])
+        except BadExpression as error:
+            raise UsageError(
+                f"--where {where!r} {error}", hint=f"it speaks of the rows of {table.name}"
+            ) from error
+
+
+def _require_as_of(tables: tuple[Table, ...], request: CheckRequest) -> None:
+    if request.as_of and request.settle_seconds is not None:
+        raise UsageError(
+            "--settle looks again at a later snapshot, and --as-of fixes one",
+            hint="use one of the two",
+        )
+    known = [table.name for table in tables] + [i.name for t in tables for i in t.indexes]
+    for as_of in request.as_of:
+        if as_of.relation is not None and as_of.relation not in known:
+            raise UsageError(
+                f"--as-of names {as_of.relation}, which is not part of this check",
+                hint=_near(as_of.relation, known),
+            )
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    names = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]}?" if close else f"there is: {', '.join(names) or 'none'}"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading Spark's errors: which file it could not read, what an expression could not do."""
+
+import re
+from urllib.parse import unquote, urlsplit
+
+from pyspark.errors import PySparkException
+
+_FILE_IN_MESSAGE = re.compile(
+    r"(?:Encountered error while reading file|Error while reading file) (\S+?)\.? ", re.DOTALL
+)
+_UNREADABLE_SPLIT = re.compile(r"UnreadableSplit: .*: (.*)")
+_CAUSE = re.compile(r"Caused by: [\w.]+(?:Exception|Error): (.*)")
+_PYTHON_ERROR = re.compile(r"[\w.]*(?:Error|Exception|UnreadableSplit): ")
+_FIRST_SENTENCE_MAX = 300
+
+
+def condition(error: PySparkException) -> str:
+    """Spark's name for what happened, such as DIVIDE_BY_ZERO, or the exception's class."""
+    return (error.getCondition() if hasattr(error, "getCondition") else None) or type(
+        error
+    ).__name__
+
+
+def first_sentence(error: BaseException) -> str:
+    """One line for a person: Spark's messages go on for pages."""
+    for line in str(error).splitlines():
+        # Spark puts its condition, which we name apart, in front of the sentence.
+        if sentence := re.sub(r"^\[[A-Z_.0-9]+\] ", "", line.strip()):
+            return sentence[:_FIRST_SENTENCE_MAX]
+    return type(error).__name__
+
+
+def reason_of(error: PySparkException, redact: bool) -> str:
+    """Why a job failed, in one line; Spark's sentences may quote values, its conditions do not."""
+    return condition(error) if redact else f"{condition(error)}: {first_sentence(error)}"
+
+
+def cause_in_worker(error: PySparkException) -> str:
+    """The last line of the Python traceback that a task ended with."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if _PYTHON_ERROR.match(line)]
+    return raised[-1] if raised else first_sentence(error)
+
+
+def unreadable_file(error: PySparkException) -> str | None:
+    """The local path or URI of the file that Spark's own reader choked on, if it says."""
+    parameters = error.getMessageParameters() or {}
+    path = parameters.get("path")
+    if condition(error).startswith("FAILED_READ_FILE") and path:
+        return plain_path(path)
+    if found := _FILE_IN_MESSAGE.search(str(error)):
+        return plain_path(found[1])
+    return None
+
+
+def unreadable_reason(error: PySparkException) -> str | None:
+    """Why a file could not be read, in one line, from our own reader or from Spark's."""
+    told = str(error)
+    if found := _UNREADABLE_SPLIT.search(told):
+        return found[1].strip()
+    if condition(error).startswith("FAILED_READ_FILE"):
+        causes = _CAUSE.findall(told)
+        return f"Spark cannot read the file{f': {causes[-1].strip()}' if causes else ''}"
+    return None
+
+
+def plain_path(uri: str) -> str:
+    """`file:///a%20b` and `/a b` name the same file; other schemes stay as they are."""
+    parts = urlsplit(uri)
+    return unquote(parts.path) if parts.scheme == "file" else uri

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Getting a Spark session: an active one is borrowed and never stopped, else one is started."""
+
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from scrub.errors import SparkUnavailable
+from scrub.model.request import SparkOptions
+
+_CONNECT_SECONDS = 5
+_LOG_LINES_SHOWN = 3
+_OWN_SESSION = {
+    "spark.app.name": "scrub",
+    "spark.driver.memory": "2g",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Settings for a session of our own, where the user says nothing else."""
+
+
+@contextmanager
+def spark_session(given: SparkSession | None, options: SparkOptions) -> Iterator[SparkSession]:
+    """The session given, the active one, or one of our own that ends with the block."""
+    active = given or SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    session = _start(options)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether tasks run in the driver's own JVM, so that they see what the driver sees."""
+    master = spark.conf.get("spark.master", None) or ""
+    return bool(re.fullmatch(r"local(\[[^]]*\])?", master)) and not is_connect(spark)
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is a client of a Spark Connect server."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once, as far as the session tells."""
+    if is_connect(spark):
+        return int(spark.conf.get("spark.default.parallelism", None) or os.cpu_count() or 1)
+    return spark.sparkContext.defaultParallelism
+
+
+def _start(options: SparkOptions) -> SparkSession:
+    # Tasks must run the Python that scrub and its engine are installed in.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    address = options.remote or options.master or ""
+    _require_reachable(address)
+    if not options.remote:
+        _require_java()
+    builder = SparkSession.builder
+    for key, value in (_OWN_SESSION | dict(options.conf)).items():
+        if not (options.remote and key.startswith(("spark.driver", "spark.log", "spark.ui"))):
+            builder = builder.config(key, value)
+    if options.remote:
+        builder = builder.remote(options.remote)
+    elif options.master or not _master_is_configured(options):
+        builder = builder.master(options.master or "local[*]")
+    with _noise_aside(options.verbose) as log:
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            raise SparkUnavailable(
+                f"Spark did not start{f' on {address}' if address else ''}: {_tail(log, error)}",
+                hint="--verbose shows all that Spark says",
+            ) from error
+
+
+def _master_is_configured(options: SparkOptions) -> bool:
+    """Whether spark-submit or the user's settings already name a master."""
+    return "spark.master" in dict(options.conf) or "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java") or (home and Path(home, "bin", "java").exists()):
+        return
+    raise SparkUnavailable(
+        "Spark needs Java 17 or newer, and no java was found on PATH or in JAVA_HOME",
+        hint="on Debian or Ubuntu: apt-get install openjdk-17-jre-headless",
+    )
+
+
+def _require_reachable(address: str) -> None:
+    """Answer an unreachable master in seconds; Spark itself keeps trying for a minute."""
+    scheme, _, rest = address.partition("://")
+    if scheme not in ("spark", "sc"):
+        return
+    hosts = rest.split("/")[0].split(",")
+    failures = []
+    for host_and_port in hosts:
+        host, _, port = host_and_port.rpartition(":")
+        if not port.isdigit():
+            host, port = host_and_port, "15002" if scheme == "sc" else "7077"
+        try:
+            socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+            return
+        except OSError as error:
+            failures.append(f"{host}:{port} ({error.strerror or error})")
+    raise SparkUnavailable(
+        f"no Spark master answers at {', '.join(failures)}",
+        hint="check --master or --remote, or leave it out to run on this machine",
+    )
+
+
+@contextmanager
+def _noise_aside(verbose: bool) -> Iterator[Path | None]:
+    """Start Spark's JVM with its standard error in a file: it inherits ours otherwise."""
+    if verbose:
+        yield None
+        return
+    handle, name = tempfile.mkstemp(prefix="scrub-spark-", suffix=".log")
+    sys.stderr.flush()
+    original = os.dup(2)
+    os.dup2(handle, 2)
+    try:
+        yield Path(name)
+    finally:
+        os.dup2(original, 2)
+        os.close(original)
+        os.close(handle)
+        # The JVM keeps writing to the open file; nobody needs its name any more.
+        Path(name).unlink(missing_ok=True)
+
+
+def _tail(log: Path | None, error: Exception) -> str:
+    lines = log.read_text(errors="replace").splitlines() if log else []
+    telling = [line for line in lines if "Exception" in line or "ERROR" in line]
+    return "\n".join(telling[-_LOG_LINES_SHOWN:]) or str(error).splitlines()[0]

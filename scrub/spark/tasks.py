@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running Python work in Spark tasks: numbers go out, Arrow batches come back.
+
+The only thing a task is given is its number; what to do for that number travels in the function.
+No RDD is involved, so the same code runs in the driver's JVM, on a cluster and over Spark Connect.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+TaskFunction = Callable[[int], Iterator[pa.RecordBatch]]
+
+
+def run_in_tasks(
+    spark: "SparkSession", tasks: int, work: TaskFunction, schema: "StructType | str"
+) -> "DataFrame":
+    """A frame of what `work` yields for 0, 1, ... tasks-1, each in a task of its own."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from work(number)
+
+    return spark.range(0, tasks, 1, tasks).mapInArrow(run, schema)
