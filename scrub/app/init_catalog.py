@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a first catalog from the tables found below a directory. Reads data, never writes it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from scrub.app.discovery import FoundRelation, Location, locate, look_at, reason
+from scrub.app.guesses import IndexGuess, KeyGuess, guess_index, guess_primary_key
+from scrub.catalog.names import problem_of
+from scrub.catalog.write import Proposal, ProposedTable, already_there, render, write_catalog
+from scrub.errors import ScrubError, UsageError
+from scrub.model.table import EntryColumn, Index, Store, Table
+
+_STORES = {
+    "delta": Store(name="lake", kind="delta"),
+    "spark": Store(name="files", kind="spark", format="parquet"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitResult:
+    """What a new catalog describes."""
+
+    path: Path
+    tables: Mapping[str, tuple[str, ...]]  # with the indexes of each
+    unusable: Mapping[str, str]  # relations, and why
+
+
+@dataclass(slots=True)
+class _Draft:
+    relation: FoundRelation
+    key: KeyGuess
+    indexes: list[tuple[FoundRelation, IndexGuess]] = field(default_factory=list)
+
+
+def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> InitResult:
+    """Look at every table below a directory and write what was found and guessed."""
+    if catalog.exists() and not force:
+        raise already_there(catalog)
+    if not directory.is_dir():
+        raise UsageError(f"there is no directory {directory}")
+    base, locations = locate(directory.resolve())
+    if not locations:
+        raise UsageError(
+            f"there is no Delta or Parquet table below {directory}",
+            hint="a table is a directory with a _delta_log, or with .parquet files",
+        )
+    unusable: dict[str, str] = {}
+    drafts = _arrange(_look_at_all(base, locations, unusable), unusable)
+    if not drafts:
+        reasons = "\n".join(f"  {name}: {why}" for name, why in unusable.items())
+        raise UsageError(f"no table below {directory} can be described:\n{reasons}")
+    shown_path = _path_from(catalog.resolve().parent, base)
+    proposal = _propose(drafts, shown_path, unusable)
+    write_catalog(catalog, render(proposal), overwrite=force)
+    return InitResult(
+        path=catalog,
+        tables={
+            proposed.table.name: tuple(index.name for index in proposed.table.indexes)
+            for proposed in proposal.tables
+        },
+        unusable=unusable,
+    )
+
+
+def _look_at_all(
+    base: Path, locations: Sequence[Location], unusable: dict[str, str]
+) -> list[FoundRelation]:
+    found = []
+    for location, name in zip(locations, _names(locations), strict=True):
+        store = _at(_STORES[location.kind], str(base))
+        try:
+            relation = look_at(location, name, store)
+        except ScrubError as error:
+            unusable[location.relation] = reason(error)
+            continue
+        if problem := problem_of(name):
+            unusable[location.relation] = f"its name {problem}"
+        elif not relation.columns:
+            unusable[location.relation] = "it has no column that can be compared"
+        else:
+            found.append(relation)
+    return found
+
+
+def _names(locations: Sequence[Location]) -> list[str]:
+    """The last part of each path, or the whole path where that alone is taken."""
+    paths = [location.relation.removesuffix(".parquet") for location in locations]
+    last = Counter(path.rpartition("/")[2].lower() for path in paths)
+    return [
+        path.replace("/", "_")
+        if last[path.rpartition("/")[2].lower()] > 1
+        else path.rpartition("/")[2]
+        for path in paths
+    ]
+
+
+def _arrange(relations: list[FoundRelation], unusable: dict[str, str]) -> list[_Draft]:
+    """Tables with their indexes; wide relations come first, for an index is narrower."""
+    names = {relation.name for relation in relations}
+    drafts: list[_Draft] = []
+
+    def is_named_after_another(relation: FoundRelation) -> bool:
+        return any(relation.name.startswith(f"{name}__") for name in names)
+
+    for relation in sorted(
+        relations, key=lambda r: (is_named_after_another(r), -len(r.columns), r.name)
+    ):
+        if _owner(relation, drafts):
+            continue
+        key = guess_primary_key(relation)
+        if key is None:
+            unusable[relation.relation] = (
+                "no column or pair of columns tells its rows apart; write its primary key yourself"
+            )
+        else:
+            drafts.append(_Draft(relation, key))
+    return sorted(drafts, key=lambda draft: draft.relation.name)
+
+
+def _owner(relation: FoundRelation, drafts: Sequence[_Draft]) -> _Draft | None:
+    """The table that this relation is most likely an index of, with the index added to it."""
+    guesses = [
+        (draft, guess)
+        for draft in drafts
+        if (guess := guess_index(relation, draft.relation, draft.key.columns))
+    ]
+    if not guesses:
+        return None
+
+    def likeness(found: tuple[_Draft, IndexGuess]) -> int:
+        name = found[0].relation.name
+        return len(name) if relation.name.startswith(name) else 0
+
+    draft, guess = max(guesses, key=likeness)
+    if any(guess.name == other.name for _, other in draft.indexes):
+        guess = replace(guess, name=relation.name)
+    draft.indexes.append((relation, guess))
+    return draft
+
+
+def _propose(drafts: Sequence[_Draft], path: str, unusable: Mapping[str, str]) -> Proposal:
+    used = {draft.relation.store for draft in drafts}
+    used |= {relation.store for draft in drafts for relation, _ in draft.indexes}
+    return Proposal(
+        stores=tuple(_at(store, path) for store in _STORES.values() if store.name in used),
+        tables=tuple(map(_proposed_table, drafts)),
+        unusable=unusable,
+    )
+
+
+def _proposed_table(draft: _Draft) -> ProposedTable:
+    relation = draft.relation
+    indexes = {guess.name: _index(found, guess) for found, guess in draft.indexes}
+    return ProposedTable(
+        table=Table(
+            name=relation.name,
+            store=relation.store,
+            relation=relation.relation,
+            columns=relation.columns,
+            primary_key=draft.key.columns,
+            indexes=tuple(indexes.values()),
+        ),
+        key_guess=draft.key.why,
+        type_guesses=relation.type_guesses,
+        index_guesses={guess.name: guess.why for _, guess in draft.indexes},
+        partitioned_by=relation.partitioned_by,
+        left_out=relation.left_out,
+    )
+
+
+def _index(relation: FoundRelation, guess: IndexGuess) -> Index:
+    def columns(names: Sequence[str]) -> tuple[EntryColumn, ...]:
+        return tuple(EntryColumn(name=name, source=name) for name in names)
+
+    return Index(
+        name=guess.name,
+        store=relation.store,
+        relation=relation.relation,
+        key=columns(guess.key),
+        suffix=(),
+        stored=columns(guess.stored),
+    )
+
+
+def _at(store: Store, path: str) -> Store:
+    return Store(name=store.name, kind=store.kind, format=store.format, path=path)
+
+
+def _path_from(directory: Path, base: Path) -> str:
+    """The store's path as the catalog writes it: relative if the data lies below the catalog."""
+    if "${" in str(base):
+        raise UsageError(f"{base}: a catalog takes ${{...}} in a path for a variable; rename it")
+    if base.is_relative_to(directory):
+        return f"./{base.relative_to(directory)}".removesuffix("/.")
+    return str(base)
