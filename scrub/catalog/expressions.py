@@ -44,7 +44,7 @@ def check_condition(text: str, columns: Mapping[str, ColumnType]) -> None:
     columns_used(text, columns)
     node = translate(text, columns)
     if node is not None and type_of(node) != BOOLEAN:
-        raise BadExpression(f"is a {type_of(node)}, not a condition", "compare it with something")
+        raise BadExpression(f"has type {type_of(node)}, so it is no condition", "compare it")
 
 
 def translate(text: str, columns: Mapping[str, ColumnType]) -> Predicate | Term | None:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
+
 
 from scrub.catalog.expressions import BadExpression
 
@@ -46,11 +47,15 @@ def parse(text: str) -> "Expr":
     """The tree of one expression that depends on the row alone; BadExpression otherwise."""
     try:
         tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+        # Of some functions, the parser forgives that they are not closed; Spark does not.
+        tokens = [token.token_type for token in sqlglot.tokenize(text, dialect="spark")]
     except SqlglotError as error:
-        raise BadExpression(f"does not parse as Spark SQL: {_reason(error)}") from error
+        raise _does_not_parse(_reason(error)) from error
     except RecursionError as error:
         raise BadExpression("is nested too deeply") from error
-    if not isinstance(tree, exp.Condition):
+    if tokens.count(TokenType.L_PAREN) != tokens.count(TokenType.R_PAREN):
+        raise _does_not_parse("a parenthesis is not closed")
+    if not isinstance(tree, exp.Condition | exp.Query | exp.Subquery):
         raise BadExpression("is not one expression with one value")
     for problem in _problems(tree):
         raise BadExpression(problem)
@@ -103,6 +108,11 @@ def _is_moment(node: "Expr") -> bool:
         and isinstance(node.this, exp.Literal)
         and node.this.name.strip().lower() in _MOMENTS
     )
+
+
+def _does_not_parse(why: str) -> BadExpression:
+    hint = 'inside {...}, YAML ends a value at a comma: put the expression in quotes, "..."'
+    return BadExpression(f"does not parse as Spark SQL: {why}", hint)
 
 
 def _reason(error: SqlglotError) -> str:

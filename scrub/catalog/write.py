@@ -22,6 +22,7 @@ class ProposedTable:
 
     table: Table
     key_guess: str
+    type_guesses: Mapping[str, str] = field(default_factory=dict)  # by column
     index_guesses: Mapping[str, str] = field(default_factory=dict)  # by index
     partitioned_by: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)  # columns, and why
@@ -103,7 +104,9 @@ def _table(proposed: ProposedTable) -> Iterator[str]:
         yield f"  # partitioned by {_names(proposed.partitioned_by)}"
     yield "  columns:"
     for column in table.columns:
-        yield f"    {scalar(column.name)}: {_column(column)}"
+        guess = proposed.type_guesses.get(column.name)
+        comment = f"  # guess: {_on_one_line(guess)}" if guess else ""
+        yield f"    {scalar(column.name)}: {_column(column)}{comment}"
     for name, why in proposed.left_out.items():
         yield f"    # left out: {scalar(name)}, {_on_one_line(why)}"
     yield f"  # guess: {_on_one_line(proposed.key_guess)}"
