@@ -12,7 +12,6 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
-
 from scrub.catalog.expressions import BadExpression
 
 if TYPE_CHECKING:
@@ -55,7 +54,8 @@ def parse(text: str) -> "Expr":
         raise BadExpression("is nested too deeply") from error
     if tokens.count(TokenType.L_PAREN) != tokens.count(TokenType.R_PAREN):
         raise _does_not_parse("a parenthesis is not closed")
-    if not isinstance(tree, exp.Condition | exp.Query | exp.Subquery):
+    one_value = isinstance(tree, exp.Condition | exp.Query | exp.Subquery)
+    if not one_value or TokenType.SEMICOLON in tokens:
         raise BadExpression("is not one expression with one value")
     for problem in _problems(tree):
         raise BadExpression(problem)
