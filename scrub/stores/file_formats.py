@@ -38,7 +38,10 @@ def orc_columns(spark: "SparkSession", files: Sequence[Split]) -> dict[str, Colu
 
 
 def orc_loader(spark: "SparkSession", facts: RelationFacts) -> Load:
-    """ORC, read in the stored types and widened: asked for others, it converts what it can."""
+    """ORC, read in the stored types and widened: asked for others, it converts what it can.
+
+    The ORC library itself misreads times in the last second before 1970.
+    """
     from scrub.spark.names import named
 
     def load(

@@ -1,30 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """JDBC tables and tables of Spark's own catalog, which offer no snapshot."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from scrub.errors import RelationMismatch
+from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
 from scrub.model.relation import RelationFacts, Snapshot
 from scrub.model.table import Column
+from scrub.model.types import widens
 from scrub.spark.types import from_spark, to_spark
 from scrub.stores.base import SessionProvider
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_NO_SUCH_TABLE = re.compile(r"NOT_FOUND|SYNTAX_ERROR|PARSE|does not exist|doesn't exist", re.I)
+_SECRET = re.compile(r"pass|secret|token|key|credential", re.I)
+
 
 def pin(
     store: str, format_: str, relation: str, options: Mapping[str, str], session: SessionProvider
 ) -> RelationFacts:
     """The source as it is now; two readings may differ, and the snapshot says so."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
+    spark = session()
     try:
-        schema = _load(session(), format_, relation, options).schema
-    except PySparkException as error:
-        reason = next(iter(str(error).splitlines()), "")
-        raise RelationMismatch(f"{format_} relation {relation}: {reason}") from error
+        schema = _load(spark, format_, relation, options).schema
+    except (PySparkException, Py4JJavaError) as error:
+        raise _unreadable(f"{format_} relation {relation}", str(error), options) from error
     return RelationFacts(
         store=store,
         relation=relation,
@@ -40,14 +46,22 @@ def pin(
 def frame(
     spark: "SparkSession",
     format_: str,
-    relation: str,
+    facts: RelationFacts,
     options: Mapping[str, str],
     columns: Sequence[Column],
 ) -> "DataFrame":
     """The columns, as they are now, in the catalog's types."""
     from scrub.spark.names import named
 
-    source = _load(spark, format_, relation, options)
+    types = {name.lower(): stored for name, stored in facts.columns.items()}
+    for column in columns:
+        stored = types.get(column.name.lower())
+        if stored is None or not widens(stored, column.type):
+            raise RelationMismatch(
+                f"{facts.relation}: column {column.name} is "
+                f"{stored or 'not there, or of a type that cannot be compared'}, not {column.type}"
+            )
+    source = _load(spark, format_, facts.relation, options)
     return source.select(*[named(c.name).cast(to_spark(c.type)).alias(c.name) for c in columns])
 
 
@@ -57,3 +71,15 @@ def _load(
     if format_ == "table":
         return spark.table(relation)
     return spark.read.format("jdbc").options(**{**options, "dbtable": relation}).load()
+
+
+def _unreadable(what: str, text: str, options: Mapping[str, str]) -> ScrubError:
+    """A relation that is not there, or a source that cannot be asked; no secret is repeated."""
+    lines = [line for line in text.splitlines() if not line.startswith("An error occurred while")]
+    reason = next(iter(lines), "").removeprefix(": ")
+    for name, value in options.items():
+        if value and (_SECRET.search(name) or name.lower() == "url"):
+            reason = reason.replace(value, f"<{name}>")
+    if _NO_SUCH_TABLE.search(reason):
+        return RelationMismatch(f"{what}: {reason}")
+    return StoreUnavailable(f"{what}: {reason}")

@@ -78,7 +78,7 @@ class SparkSource:
     ) -> "DataFrame":
         """Read the splits' files, which must be whole ones: all splits of a file, or none."""
         if self.format in LIVE_FORMATS:
-            return live_sources.frame(spark, self.format, facts.relation, self.options, columns)
+            return live_sources.frame(spark, self.format, facts, self.options, columns)
         root = join(self.root, facts.relation)
         files = whole_files(facts, splits)
         return partitioned_frame(spark, root, files, columns, self._loader(spark, facts))

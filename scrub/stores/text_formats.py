@@ -18,12 +18,16 @@ from scrub.stores.partitioned_frame import Load
 from scrub.stores.spark_files import inferred_schema, load_files
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
 _STRING = ColumnType(TypeName.STRING)
+# Spark reads "" and nothing at all alike, as NULL; a mark tells them apart.
+_EMPTY_MARK = "\ue000empty\ue000"
 _CSV_DEFAULTS = {
     "header": "true",
     "multiLine": "true",  # a quoted line break is part of a value
+    "emptyValue": _EMPTY_MARK,
     "enforceSchema": "false",  # every file's header must say the same, not only be as long
 }
 # Also for columns that nobody asked for, else a row cut short would pass.
@@ -63,9 +67,26 @@ def csv_loader(spark: "SparkSession", facts: RelationFacts, options: Mapping[str
         in_path = {name for file in facts.splits for name in file.partition}
         header = [Column(name=n, type=_STRING) for n in facts.columns if n not in in_path]
         reader = spark.read.schema(to_struct([*header, *texts])).options(**settings, **layout)
-        return _typed(load_files(reader, "csv", files), stored, texts)
+        frame = load_files(reader, "csv", files)
+        marked = [c for c in stored if c.name in frame.columns]
+        return _typed(frame.withColumns(_without_marks(marked)), stored, texts)
 
     return load
+
+
+def _without_marks(columns: Sequence[Column]) -> "dict[str, SparkColumn]":
+    """A quoted nothing is the empty string in a column of strings, and NULL in any other."""
+    from pyspark.sql import functions as sf
+
+    from scrub.spark.names import named
+
+    return {
+        column.name: sf.when(
+            named(column.name) == _EMPTY_MARK,
+            sf.lit("" if column.type.name is TypeName.STRING else None),
+        ).otherwise(named(column.name))
+        for column in columns
+    }
 
 
 def json_columns(
