@@ -6,6 +6,7 @@ subqueries), not from the moment or place it is computed at.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -46,20 +47,30 @@ def parse(text: str) -> "Expr":
     """The tree of one expression that depends on the row alone; BadExpression otherwise."""
     try:
         tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
-        # Of some functions, the parser forgives that they are not closed; Spark does not.
         tokens = [token.token_type for token in sqlglot.tokenize(text, dialect="spark")]
     except SqlglotError as error:
         raise _does_not_parse(_reason(error)) from error
     except RecursionError as error:
         raise BadExpression("is nested too deeply") from error
-    if tokens.count(TokenType.L_PAREN) != tokens.count(TokenType.R_PAREN):
-        raise _does_not_parse("a parenthesis is not closed")
-    one_value = isinstance(tree, exp.Condition | exp.Query | exp.Subquery)
-    if not one_value or TokenType.SEMICOLON in tokens:
+    _refuse_forgiven(tokens)
+    if not isinstance(tree, exp.Condition | exp.Query | exp.Subquery):
         raise BadExpression("is not one expression with one value")
     for problem in _problems(tree):
         raise BadExpression(problem)
     return tree
+
+
+def _refuse_forgiven(tokens: list[TokenType]) -> None:
+    """Raise BadExpression for what the parser lets pass, but Spark refuses or reads otherwise."""
+    if TokenType.SEMICOLON in tokens:
+        raise BadExpression("is not one expression with one value")
+    if tokens.count(TokenType.L_PAREN) != tokens.count(TokenType.R_PAREN):
+        raise _does_not_parse("a parenthesis is not closed")
+    for token, following in pairwise([*tokens, TokenType.SEMICOLON]):
+        # To Spark, `a ISNULL` is the column a under another name.
+        is_postfix = following is not TokenType.L_PAREN
+        if token in (TokenType.ISNULL, TokenType.NOTNULL) and is_postfix:
+            raise BadExpression("uses ISNULL or NOTNULL", "write IS NULL or IS NOT NULL")
 
 
 def columns_named(tree: "Expr") -> Iterator[str]:

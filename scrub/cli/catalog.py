@@ -9,6 +9,7 @@ from tabulate import tabulate
 from reports.escaping import printable
 from scrub.catalog.load import load_catalog
 from scrub.catalog.show import Listing, describe_catalog, describe_table
+from scrub.catalog.spelling import did_you_mean
 from scrub.cli import options
 from scrub.errors import UsageError
 
@@ -23,8 +24,9 @@ def catalog() -> None:
 def validate(catalog: Path) -> None:
     """Say whether the catalog can be used; list every mistake if not."""
     loaded = load_catalog(catalog)
-    indexes = sum(len(table.indexes) for table in loaded.tables.values())
-    click.echo(printable(f"{catalog}: {len(loaded.tables)} tables, {indexes} indexes, no mistakes"))
+    tables = _count(len(loaded.tables), "table", "tables")
+    indexes = _count(sum(len(t.indexes) for t in loaded.tables.values()), "index", "indexes")
+    click.echo(printable(f"{catalog}: {tables}, {indexes}, no mistakes"))
 
 
 @catalog.command()
@@ -34,10 +36,14 @@ def show(table: str | None, catalog: Path) -> None:
     """Show what the catalog describes: everything, or one TABLE with its columns."""
     loaded = load_catalog(catalog)
     if table is not None and table not in loaded.tables:
-        known = ", ".join(loaded.tables)
-        raise UsageError(f"the catalog has no table '{table}'", hint=f"it has: {known}")
+        hint = did_you_mean(table, loaded.tables, "tables")
+        raise UsageError(f"the catalog has no table '{table}'", hint=hint)
     listings = describe_table(loaded.tables[table]) if table else describe_catalog(loaded)
     click.echo("\n\n".join(map(_rendered, listings)))
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def _rendered(listing: Listing) -> str:

@@ -65,6 +65,7 @@ def compare(name: str, operator: str, value: object) -> Comparison:
         ("substring(word FROM 1 FOR 2)", ("word",)),
         ("cast(price AS string)", ("price",)),
         ("unix_timestamp(at)", ("at",)),
+        ("isnull(word)", ("word",)),
     ],
 )
 def test_columns_are_told_in_the_catalogs_spelling(text: str, used: tuple[str, ...]) -> None:
@@ -83,6 +84,8 @@ def test_columns_are_told_in_the_catalogs_spelling(text: str, used: tuple[str, .
         ("SELECT 1", "does not parse"),
         ("DROP TABLE x", "does not parse"),
         ("1; 2", "not one expression"),
+        ("word ISNULL", "uses ISNULL"),
+        ("flag OR id NOTNULL", "uses ISNULL or NOTNULL"),
         ("*", "not one expression"),
         ("nope = 1", "unknown column 'nope'"),
         ("t.id = 1", "names 't.id'"),
