@@ -31,14 +31,21 @@ def strict_cast(text: "Column", column_type: ColumnType, name: str) -> "Column":
 
     if column_type.name is TypeName.STRING:
         return text
-    value = text.try_cast(to_spark(column_type))
-    right = value.isNotNull() & _fits(text, column_type)
+    spark_type = to_spark(column_type)
     message = sf.concat(
         sf.lit(f"column {name}: '"), text, sf.lit(f"' is not a value of type {column_type}")
     )
-    return sf.when(text.isNull() | sf.coalesce(right, sf.lit(False)), value).otherwise(
-        sf.raise_error(message).cast(to_spark(column_type))
-    )
+    return sf.when(
+        text.isNull() | stands_for_a_value(text, column_type), text.try_cast(spark_type)
+    ).otherwise(sf.raise_error(message).cast(spark_type))
+
+
+def stands_for_a_value(text: "Column", column_type: ColumnType) -> "Column":
+    """Whether a text that is not NULL is a value of the type, without loss."""
+    from pyspark.sql import functions as sf
+
+    parses = text.try_cast(to_spark(column_type)).isNotNull()
+    return sf.coalesce(parses & _keeps_all(text, column_type), sf.lit(False))
 
 
 def utc_text(text: "Column") -> "Column":
@@ -49,7 +56,7 @@ def utc_text(text: "Column") -> "Column":
     return sf.when(bare, sf.concat(text, sf.lit("Z"))).otherwise(text)
 
 
-def _fits(text: "Column", column_type: ColumnType) -> "Column":
+def _keeps_all(text: "Column", column_type: ColumnType) -> "Column":
     """Whether a cast of the text loses nothing."""
     from pyspark.sql import functions as sf
 

@@ -21,11 +21,12 @@ def pin_delta_source(
     store: str, relation: str, uri: str, version: int, reason: str, session: SessionProvider
 ) -> RelationFacts:
     """Facts for a table that only Spark's source reads; refused by name when that is not there."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
         schema = load_delta(session(), uri, version).schema
-    except (PySparkException, SparkUnavailable) as error:
+    except (PySparkException, Py4JJavaError, SparkUnavailable) as error:
         raise RelationMismatch(
             f"Delta table {relation} {reason}",
             hint="let Spark's own delta source read it: put Delta's jars on its class path, "

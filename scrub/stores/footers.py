@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Parquet files say of themselves before their rows are read."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -67,19 +68,23 @@ def _columns(metadata: Any) -> dict[str, ColumnType | None]:
 
 
 def merge_columns(footers: Sequence[Footer]) -> dict[str, ColumnType | None]:
-    """The columns of all files; of two types the wider, or None when neither holds the other."""
-    merged: dict[str, ColumnType | None] = {}
+    """The columns of all files, each in the type most files store, or one that widens it.
+
+    A file that stores yet another type is left for the scan to name: one odd file must not make
+    the whole relation unknown.
+    """
+    seen: dict[str, Counter[ColumnType | None]] = {}
     spelling: dict[str, str] = {}  # as Spark does, names are the same in any case of letters
     for footer in footers:
         for name, stored in footer.columns.items():
             first = spelling.setdefault(name.lower(), name)
-            merged[first] = _wider(merged[first], stored) if first in merged else stored
-    return merged
+            seen.setdefault(first, Counter())[stored] += 1
+    return {name: _widest(types) for name, types in seen.items()}
 
 
-def _wider(one: ColumnType | None, other: ColumnType | None) -> ColumnType | None:
-    if one is None or other is None:
-        return None
-    if widens(one, other):
-        return other
-    return one if widens(other, one) else None
+def _widest(types: Counter[ColumnType | None]) -> ColumnType | None:
+    (chosen, _), *others = types.most_common()
+    for other, _ in others:
+        if chosen is not None and other is not None and widens(chosen, other):
+            chosen = other
+    return chosen

@@ -109,7 +109,10 @@ def json_columns(
 
 
 def json_loader(spark: "SparkSession", options: Mapping[str, str]) -> Load:
-    """JSON, where a token of another kind than its column raises."""
+    """JSON, where a token of another kind than its column raises.
+
+    What follows an object on the same line is not seen: Spark's reader stops there.
+    """
 
     def load(
         stored: Sequence[Column],

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delta tables without a JVM: partitions, evolution, time travel, and what is refused by name."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from scrub.errors import RelationMismatch, SparkUnavailable, StoreUnavailable
+from scrub.model.relation import RelationFacts
+from scrub.model.request import AsOf
+from scrub.model.table import Column, Store
+from scrub.model.types import parse_type
+from scrub.stores.delta import DeltaStore
+from scrub.stores.native_scan import UnreadableSplit
+from tests.scrub.stores import delta_tables as delta
+from tests.scrub.stores.sample import no_session, read_natively
+
+ID = Column(name="id", type=parse_type("bigint"))
+
+
+def pin(lake: Path, as_of: AsOf | None = None, relation: str = "t") -> RelationFacts:
+    return _store(lake).pin(relation, as_of, no_session, ())
+
+
+def _store(lake: Path) -> DeltaStore:
+    return DeltaStore(Store(name="lake", kind="delta", path=str(lake)))
+
+
+def ids(facts: RelationFacts) -> list[int]:
+    return sorted(read_natively(facts, [ID])["id"].to_pylist())
+
+
+def columns_of(facts: RelationFacts) -> tuple[Column, ...]:
+    return tuple(Column(name=n, type=t) for n, t in facts.columns.items() if t is not None)
+
+
+PARTITION_VALUES = {
+    "string": ["a b", "x/y=%#?[*]{z}", "01", "é", "%20", None, "'q'", "`"],
+    "int": [0, -1, 2**31 - 1, None],
+    "date": [date(2024, 2, 29), date(1, 1, 1), None],
+    "boolean": [True, False, None],
+    "decimal(10,2)": [Decimal("1.10"), Decimal("20.00"), None],
+    "double": [1.5, float("-inf"), 1e30, None],
+    "timestamp": [datetime(2024, 1, 1, 1, 2, 3, 456, UTC), datetime(1969, 7, 20, tzinfo=UTC)],
+    "timestamp_ntz": [datetime(2024, 3, 31, 2, 30), None],
+}
+
+
+def partitioned(lake: Path, type_: str, values: Sequence[Any]) -> pa.Table:
+    from scrub.codec.arrow_types import to_arrow
+
+    part = pa.array(values, to_arrow(parse_type(type_)))
+    table = pa.table({"id": pa.array(range(len(values)), pa.int64()), "p q": part})
+    write_deltalake(str(lake / "t"), table, partition_by=["p q"])
+    return table
+
+
+@pytest.mark.parametrize("type_", PARTITION_VALUES)
+def test_partition_values_of_any_type(tmp_path: Path, type_: str) -> None:
+    table = partitioned(tmp_path, type_, PARTITION_VALUES[type_])
+    facts = pin(tmp_path)
+    assert str(facts.columns["p q"]) == type_
+    assert read_natively(facts, columns_of(facts)).sort_by("id").equals(table)
+
+
+def test_an_empty_partition_string_is_null_as_delta_says(tmp_path: Path) -> None:
+    partitioned(tmp_path, "string", [""])
+    facts = pin(tmp_path)
+    assert read_natively(facts, columns_of(facts))["p q"].to_pylist() == [None]
+
+
+def test_binary_partitions_are_refused(tmp_path: Path) -> None:
+    partitioned(tmp_path, "binary", [b"\x00"])
+    with pytest.raises(RelationMismatch, match="binary column p q"):
+        pin(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "pct%20", "100%", "h#x", "q?x", "br[a]", "br{a,b}*", "é", "b\\s", "'q'", "s:b"]
+)
+def test_special_characters_in_paths(tmp_path: Path, name: str) -> None:
+    delta.write(tmp_path / "plain", id=[1])
+    delta.write(tmp_path / "plain", id=[2])
+    (tmp_path / name).mkdir()
+    (tmp_path / "plain").rename(tmp_path / name / name)
+    assert ids(pin(tmp_path / name, relation=name)) == [1, 2]
+    now = AsOf(time=datetime.now(UTC))
+    assert pin(tmp_path / name, now, relation=name).snapshot.version == 1
+
+
+def test_paths_in_the_log_may_be_absolute(tmp_path: Path) -> None:
+    delta.write(tmp_path / "t", id=[1])
+    elsewhere = tmp_path / "else where%"
+    elsewhere.mkdir()
+
+    def move(action: delta.Action) -> delta.Action:
+        if "add" in action:
+            (tmp_path / "t" / action["add"]["path"]).rename(elsewhere / "f.parquet")
+            action["add"]["path"] = (elsewhere / "f.parquet").as_uri()
+        return action
+
+    delta.edit(tmp_path / "t", 0, move)
+    facts = pin(tmp_path)
+    assert facts.splits[0].uri == str(elsewhere / "f.parquet")
+    assert ids(facts) == [1]
+
+
+def test_a_column_absent_in_old_files_is_null(tmp_path: Path) -> None:
+    delta.write(tmp_path / "t", id=[1])
+    new = pa.table({"id": [2], "note": ["x"]})
+    write_deltalake(str(tmp_path / "t"), new, mode="append", schema_mode="merge")
+    facts = pin(tmp_path)
+    rows = read_natively(facts, columns_of(facts)).sort_by("id").to_pylist()
+    assert rows == [{"id": 1, "note": None}, {"id": 2, "note": "x"}]
+    assert set(pin(tmp_path, AsOf(version=0)).columns) == {"id"}
+
+
+def test_nested_columns_are_there_but_cannot_be_compared(tmp_path: Path) -> None:
+    delta.write(tmp_path / "t", id=[1], nested=[{"a": 1}], many=[[1]])
+    assert pin(tmp_path).columns == {"id": ID.type, "nested": None, "many": None}
+
+
+def five_versions(lake: Path) -> None:
+    for i in range(5):
+        delta.write(lake / "t", id=[i])
+        delta.committed_at(lake / "t", i, 1_700_000_000 + 10 * i)
+
+
+def test_time_travel(tmp_path: Path) -> None:
+    five_versions(tmp_path)
+    assert ids(pin(tmp_path)) == [0, 1, 2, 3, 4]
+    assert ids(pin(tmp_path, AsOf(version=2))) == [0, 1, 2]
+    assert pin(tmp_path, AsOf(version=2)).snapshot.label == "version 2"
+    for second, version in ((0, 0), (9, 0), (10, 1), (25, 2), (1000, 4)):
+        moment = datetime.fromtimestamp(1_700_000_000 + second, UTC)
+        assert pin(tmp_path, AsOf(time=moment)).snapshot.version == version
+
+
+def test_a_time_or_version_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
+    five_versions(tmp_path)
+    early = datetime.fromtimestamp(1_699_999_999, UTC)
+    for as_of in (AsOf(version=5), AsOf(time=early)):
+        with pytest.raises(RelationMismatch) as caught:
+            pin(tmp_path, as_of)
+        assert caught.value.hint is not None
+        assert "0 to 4" in caught.value.hint
+
+
+def test_a_time_that_commits_carry_wins_over_their_files(tmp_path: Path) -> None:
+    five_versions(tmp_path)
+    for version in range(5):
+        stamp = 1_500_000_000_000 + version * 1000
+
+        def carry(action: delta.Action, stamp: int = stamp) -> delta.Action:
+            if "commitInfo" in action:
+                action["commitInfo"]["inCommitTimestamp"] = stamp
+            return action
+
+        delta.edit(tmp_path / "t", version, carry)
+        lines = delta.commit(tmp_path / "t", version).read_text().splitlines()
+        lines.sort(key=lambda line: "commitInfo" not in json.loads(line))
+        delta.commit(tmp_path / "t", version).write_text("\n".join(lines) + "\n")
+    moment = datetime.fromtimestamp(1_500_000_002, UTC)
+    assert pin(tmp_path, AsOf(time=moment)).snapshot.version == 2
+
+
+def test_checkpoints_replace_older_commits(tmp_path: Path) -> None:
+    five_versions(tmp_path)
+    DeltaTable(str(tmp_path / "t"), version=3).create_checkpoint()
+    for version in range(3):
+        delta.commit(tmp_path / "t", version).unlink()
+    assert ids(pin(tmp_path)) == [0, 1, 2, 3, 4]
+    assert ids(pin(tmp_path, AsOf(version=3))) == [0, 1, 2, 3]
+    with pytest.raises(RelationMismatch, match="no version 2") as caught:
+        pin(tmp_path, AsOf(version=2))
+    assert caught.value.hint == "versions there are: 3 to 4"
+
+
+def no_spark() -> Any:
+    raise SparkUnavailable("no Java here")
+
+
+def feature(*names: str) -> Callable[[delta.Action], delta.Action]:
+    return delta.with_protocol(*names)
+
+
+REFUSED = {
+    "deletion vectors": [feature("deletionVectors"), delta.with_deletion_vector],
+    "column mapping": [
+        delta.with_protocol(reader=2),
+        delta.with_physical_names,
+        delta.with_configuration(
+            delta__columnMapping__mode="name", delta__columnMapping__maxColumnId="1"
+        ),
+    ],
+    "variantType": [feature("variantType")],
+    "frobnication": [feature("frobnication")],
+    "catalog-managed": [feature("catalogManaged")],
+}
+
+
+def with_edits(lake: Path, edits: Sequence[Callable[[delta.Action], delta.Action]]) -> None:
+    delta.write(lake / "t", id=[1])
+    for change in edits:
+        delta.edit(lake / "t", 0, change)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_be_read_wrong_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    with_edits(tmp_path, REFUSED[name])
+    with pytest.raises(RelationMismatch, match=name) as caught:
+        _store(tmp_path).pin("t", None, no_spark, ())
+    assert caught.value.hint is not None
+    assert "delta source" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        ("deletionVectors",),
+        ("columnMapping",),
+        ("typeWidening", "v2Checkpoint", "timestampNtz", "vacuumProtocolCheck"),
+    ],
+)
+def test_features_that_change_nothing_here_are_read(
+    tmp_path: Path, features: Sequence[str]
+) -> None:
+    with_edits(tmp_path, [feature(*features)])
+    facts = pin(tmp_path)
+    assert facts.native
+    assert ids(facts) == [1]
+
+
+def test_a_file_that_is_gone_shows_up_when_it_is_read(tmp_path: Path) -> None:
+    five_versions(tmp_path)
+    Path(pin(tmp_path).splits[2].uri).unlink()
+    facts = pin(tmp_path)
+    assert len(facts.splits) == 5
+    with pytest.raises(UnreadableSplit, match="the file is gone"):
+        ids(facts)
+
+
+def break_log(table: Path, how: str) -> None:
+    match how:
+        case "gap":
+            delta.commit(table, 2).unlink()
+        case "corrupt":
+            delta.commit(table, 2).write_text("{bad")
+        case "empty":
+            delta.commit(table, 2).write_text("")
+        case "beginning gone":
+            delta.commit(table, 0).unlink()
+        case "checkpoint cut off":
+            DeltaTable(str(table)).create_checkpoint()
+            checkpoint = next((table / "_delta_log").glob("*.checkpoint.parquet"))
+            checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+            for version in range(5):
+                delta.commit(table, version).unlink()
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("gap", "commit 2 is missing"),
+        ("corrupt", "Json error"),
+        ("empty", "00000000000000000002.json is empty"),
+        ("beginning gone", "commit 0 is missing"),
+        ("checkpoint cut off", "Parquet"),
+    ],
+)
+def test_a_broken_log_tells_nothing(tmp_path: Path, how: str, says: str) -> None:
+    five_versions(tmp_path)
+    break_log(tmp_path / "t", how)
+    with pytest.raises(StoreUnavailable, match=says):
+        pin(tmp_path)
+
+
+def test_a_missing_table_names_what_is_there(tmp_path: Path) -> None:
+    delta.write(tmp_path / "orders", id=[1])
+    (tmp_path / "not a table").mkdir()
+    for relation, hint in (("order", "did you mean orders?"), ("x", "there are: orders")):
+        with pytest.raises(RelationMismatch, match="no Delta table") as caught:
+            pin(tmp_path, relation=relation)
+        assert caught.value.hint == hint
+    with pytest.raises(StoreUnavailable, match="no directory"):
+        pin(tmp_path / "nowhere")
+
+
+AS_NOBODY = """
+import os, sys, deltalake
+from scrub.errors import ScrubError
+from scrub.stores.native_scan import UnreadableSplit
+from tests.scrub.stores import test_delta
+os.setuid(65534)
+try:
+    test_delta.ids(test_delta.pin(test_delta.Path(sys.argv[1])))
+except (ScrubError, UnreadableSplit) as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+def as_nobody(lake: Path) -> str:
+    """What reading raises for a user without rights; root may read everything."""
+    command = [sys.executable, "-c", AS_NOBODY, str(lake)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path.cwd())
+    return run.stdout.strip()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+def test_no_permission(tmp_path: Path) -> None:
+    five_versions(tmp_path)
+    for directory in (tmp_path, *tmp_path.parents[:-2]):
+        directory.chmod(0o755)
+    facts = pin(tmp_path)
+    Path(facts.splits[0].uri).chmod(0)
+    assert as_nobody(tmp_path) == (
+        f"UnreadableSplit: {facts.splits[0].uri}: no permission to read the file"
+    )
+    (tmp_path / "t/_delta_log").chmod(0)
+    assert as_nobody(tmp_path).startswith("StoreUnavailable: Delta log of t:")
+    (tmp_path / "t").chmod(0)
+    assert as_nobody(tmp_path).startswith("StoreUnavailable: Delta log of t:")
