@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scrub's own check of the generated lake, with its answer held against what was planted."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from benchmarks.answers import demand
+from benchmarks.data import Lake, planted
+from benchmarks.shapes import TABLE, IndexShape
+from scrub.app.check_tables import run_check
+from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
+from scrub.model.result import RunResult
+from scrub.spark.session import spark_session
+
+CORES = 2
+DRIVER_MEMORY = "4g"
+
+
+@contextmanager
+def session() -> Iterator[SparkSession]:
+    """The Spark session that everything is measured in."""
+    conf = (("spark.driver.memory", DRIVER_MEMORY),)
+    with spark_session(None, SparkOptions(master=f"local[{CORES}]", conf=conf)) as spark:
+        yield spark
+
+
+def check(
+    spark: SparkSession,
+    lake: Lake,
+    indexes: Sequence[IndexShape],
+    engine: Engine = Engine.AUTO,
+    strategy: Strategy = Strategy.AUTO,
+) -> RunResult:
+    """Check some indexes as a user would, from the catalog file to the result."""
+    request = CheckRequest(
+        catalog=lake.catalog,
+        tables=(TABLE,),
+        indexes=tuple(index.name for index in indexes),
+        engine=engine,
+        strategy=strategy,
+        fresh=True,
+    )
+    result = run_check(request, spark=spark)
+    _demand_right(result, lake, indexes)
+    return result
+
+
+def bytes_read(result: RunResult) -> int:
+    """The table's bytes that a run says it read."""
+    return sum(table.bytes_read or 0 for table in result.tables)
+
+
+def _demand_right(result: RunResult, lake: Lake, indexes: Sequence[IndexShape]) -> None:
+    outcomes = {outcome.index: outcome for outcome in result.outcomes}
+    demand("indexes checked", sorted(map(str, outcomes)), sorted(i.name for i in indexes))
+    for index in indexes:
+        outcome, defects = outcomes[index.name], planted(index)
+        demand(f"status of {index.name}", outcome.status, "defective" if defects else "clean")
+        demand(f"defects of {index.name}", dict(outcome.counts), defects)
+        demand(f"rows for {index.name}", outcome.rows, lake.rows)
+        more = defects.get("dangling_secondary_index", 0)
+        fewer = defects.get("missing_secondary_index", 0)
+        demand(f"entries of {index.name}", outcome.entries, lake.rows + more - fewer)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lake that is measured: Delta tables made by DuckDB, always the same, kept for later runs.
+
+A relation is made when it is first needed, in a directory of its own that appears when it is whole.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+
+from benchmarks import shapes
+from benchmarks.shapes import BY_CUSTOMER, BY_CUSTOMER_DAMAGED, TABLE, IndexShape
+
+THREADS = 2
+DEFECTS = 1000
+ROWS_MIN = 10 * DEFECTS
+ROW_GROUP_ROWS = 1024 * 1024  # as delta-rs writes them
+FORMAT = 1  # to be raised whenever other data is generated, so that no old lake is used
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """The generated lake of one size."""
+
+    home: Path
+    rows: int
+
+    @classmethod
+    def under(cls, data: Path, rows: int) -> "Lake":
+        if rows < ROWS_MIN:
+            raise ValueError(f"{DEFECTS} scattered defects need at least {ROWS_MIN} rows")
+        return cls(data / f"orders-{rows}-format-{FORMAT}", rows)
+
+    @property
+    def catalog(self) -> Path:
+        return self.home / "scrub.yaml"
+
+    @property
+    def table(self) -> Path:
+        return self.home / "lake" / TABLE
+
+    def index(self, index: IndexShape) -> Path:
+        return self.home / "lake" / index.relation
+
+    def generate(self, indexes: Iterable[IndexShape]) -> None:
+        """Make the catalog, the table and these indexes, where they are not there yet."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.catalog.write_text(shapes.catalog_text())
+        if not self.table.exists():
+            _make_table(self)
+        for index in indexes:
+            if not self.index(index).exists():
+                if index == BY_CUSTOMER_DAMAGED:
+                    self.generate([BY_CUSTOMER])
+                _make_index(self, index)
+
+
+def files(relation: Path) -> list[str]:
+    """The Parquet files of a relation."""
+    return sorted(str(path) for path in relation.glob("*.parquet"))
+
+
+def read_ahead(relations: Iterable[Path]) -> None:
+    """Bring files into the page cache, so that no measurement waits for a disk and another not."""
+    for relation in relations:
+        for file in files(relation):
+            with Path(file).open("rb", buffering=0) as opened:
+                while opened.read(1 << 24):
+                    pass
+
+
+def column_bytes(relation: Path, columns: Iterable[str]) -> int:
+    """The compressed size of some columns, told by the footers of the files."""
+    wanted = set(columns)
+    return sum(
+        chunk["total_compressed_size"]
+        for file in files(relation)
+        for group in pq.read_metadata(file).to_dict()["row_groups"]
+        for chunk in group["columns"]
+        if chunk["path_in_schema"] in wanted
+    )
+
+
+def connect(database: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """DuckDB with the two threads that every measurement has."""
+    connection = duckdb.connect(str(database or ":memory:"))
+    connection.execute(f"SET threads = {THREADS}; SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def planted(index: IndexShape) -> dict[str, int]:
+    """How many defects of each kind an index has."""
+    if index != BY_CUSTOMER_DAMAGED:
+        return {}
+    kinds = ("missing_secondary_index", "wrong_stored_value", "dangling_secondary_index")
+    return {kind: len(range(place, DEFECTS, len(kinds))) for place, kind in enumerate(kinds)}
+
+
+def _make_table(lake: Lake) -> None:
+    partial = _fresh(lake.table)
+    connection = connect()
+    for number in range(shapes.TABLE_FILES):
+        begin, end = (lake.rows * (number + i) // shapes.TABLE_FILES for i in (0, 1))
+        query = shapes.rows_query(lake.rows, begin, end)
+        _copy(connection, query, partial / f"part-{number}.parquet")
+    _commit(partial, lake.table)
+
+
+def _make_index(lake: Lake, index: IndexShape) -> None:
+    """Entries in the order of the key, as whoever maintains an index would lay them out."""
+    partial, scratch = _fresh(lake.index(index)), lake.home / "sorting.duckdb"
+    scratch.unlink(missing_ok=True)
+    connection = connect(scratch)
+    entries = _damaged_entries(lake) if index == BY_CUSTOMER_DAMAGED else _entries(lake, index)
+    order = ", ".join(dict.fromkeys((*index.key, "id")))
+    connection.execute(f"CREATE TABLE sorted AS {entries} ORDER BY {order}")
+    (count,) = connection.execute("SELECT count(*) FROM sorted").fetchone() or (0,)
+    for number in range(shapes.INDEX_FILES):
+        begin, end = (count * (number + i) // shapes.INDEX_FILES for i in (0, 1))
+        query = f"SELECT * FROM sorted WHERE rowid >= {begin} AND rowid < {end}"
+        _copy(connection, query, partial / f"part-{number}.parquet")
+    connection.close()
+    scratch.unlink()
+    _commit(partial, lake.index(index))
+
+
+def _entries(lake: Lake, index: IndexShape) -> str:
+    return f"SELECT {', '.join(index.columns)} FROM read_parquet({files(lake.table)})"
+
+
+def _damaged_entries(lake: Lake) -> str:
+    """The entries of `by_customer`, with every thousandth part of the ids hit once.
+
+    Turn by turn an entry is left out, has another status, or gets company whose row does not exist.
+    """
+    stride = lake.rows // DEFECTS
+    return f"""
+        WITH hits AS (
+            SELECT range * {stride} + (hash(range) % {stride})::BIGINT AS id, range % 3 AS how
+            FROM range({DEFECTS})
+        ), found AS (
+            SELECT entry.*, how
+            FROM read_parquet({files(lake.index(BY_CUSTOMER))}) entry LEFT JOIN hits USING (id)
+        )
+        SELECT customer_id, id, if(how = 1, 'refunded', status) AS status
+        FROM found WHERE how IS DISTINCT FROM 0
+        UNION ALL
+        SELECT customer_id, id + {lake.rows}, status FROM found WHERE how = 2
+    """
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, query: str, file: Path) -> None:
+    connection.execute(
+        f"COPY ({query}) TO '{file}' "
+        f"(FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
+    )
+
+
+def _fresh(relation: Path) -> Path:
+    partial = relation.with_name(f"{relation.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    return partial
+
+
+def _commit(partial: Path, relation: Path) -> None:
+    # It would warn of every string column that its statistics leave out.
+    os.environ.setdefault("RUST_LOG", "error")
+    from deltalake import convert_to_deltalake
+
+    # The log names files relative to itself, so the directory may move afterwards.
+    convert_to_deltalake(partial)
+    partial.rename(relation)

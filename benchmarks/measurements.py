@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that is timed; each is timed when first asked for, and once."""
+
+import subprocess
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from benchmarks import data, peers
+from benchmarks.answers import demand
+from benchmarks.checking import bytes_read, check
+from benchmarks.data import DEFECTS, Lake
+from benchmarks.fresh_process import FreshCheck, check_in_fresh_process
+from benchmarks.shapes import BY_CUSTOMER, BY_CUSTOMER_DAMAGED, FOUR_INDEXES, IndexShape
+from benchmarks.timing import Timing, timed
+from scrub.model.request import Engine, Strategy
+
+DATACOMPY_ROWS_MAX = 2_000_000
+HUGE_ROWS = 100_000_000
+BOTH = (BY_CUSTOMER, BY_CUSTOMER_DAMAGED)
+
+Comparison = Callable[[Lake, IndexShape], int]
+
+
+class Measurements:
+    """Timings of the check and of its peers in one warm session."""
+
+    def __init__(self, spark: SparkSession, directory: Path, rows: int, repeat: int) -> None:
+        self.spark, self.directory, self.rows, self.repeat = spark, directory, rows, repeat
+
+    # The check
+
+    @cached_property
+    def clean(self) -> Timing:
+        return self._check("check, clean", self._lake(self.rows, BOTH), [BY_CUSTOMER])
+
+    @cached_property
+    def damaged(self) -> Timing:
+        title = f"check, {DEFECTS:,} defects"
+        return self._check(title, self._lake(self.rows, BOTH), [BY_CUSTOMER_DAMAGED])
+
+    @cached_property
+    def sql_engine(self) -> Timing:
+        lake = self._lake(self.rows, BOTH)
+        return self._check("check, sql engine", lake, [BY_CUSTOMER], engine=Engine.SQL)
+
+    @cached_property
+    def merge_strategy(self) -> Timing:
+        lake = self._lake(self.rows, BOTH)
+        return self._check("check, merge strategy", lake, [BY_CUSTOMER], strategy=Strategy.MERGE)
+
+    @cached_property
+    def together(self) -> Timing:
+        lake = self._lake(self.rows, FOUR_INDEXES)
+        return self._check("four indexes in one check", lake, FOUR_INDEXES)
+
+    @cached_property
+    def separate(self) -> Timing:
+        lake = self._lake(self.rows, FOUR_INDEXES)
+
+        def work() -> None:
+            for index in FOUR_INDEXES:
+                check(self.spark, lake, [index])
+
+        return timed("four indexes in four checks", self.repeat, work, work)
+
+    # Its peers
+
+    @cached_property
+    def spark_join(self) -> Timing:
+        return self._compare(
+            "Spark full outer join", self.rows, lambda *of: peers.spark_join(self.spark, *of)
+        )
+
+    @cached_property
+    def duckdb_join(self) -> Timing:
+        return self._compare("DuckDB full outer join", self.rows, peers.duckdb_join)
+
+    @cached_property
+    def duckdb_scan(self) -> Timing:
+        return self._scan("DuckDB bare scan", peers.duckdb_scan)
+
+    @cached_property
+    def spark_scan(self) -> Timing:
+        return self._scan("Spark bare scan", lambda *of: peers.spark_scan(self.spark, *of))
+
+    @property
+    def datacompy_rows(self) -> int:
+        return min(self.rows, DATACOMPY_ROWS_MAX)
+
+    @cached_property
+    def datacompy(self) -> Timing:
+        return self._compare(
+            f"datacompy, {self.datacompy_rows:,} rows",
+            self.datacompy_rows,
+            lambda *of: peers.datacompy_compare(self.spark, *of),
+        )
+
+    @cached_property
+    def clean_beside_datacompy(self) -> Timing:
+        title = f"check, {self.datacompy_rows:,} rows"
+        return self._check(title, self._lake(self.datacompy_rows, BOTH), [BY_CUSTOMER])
+
+    # Bytes of the table
+
+    @cached_property
+    def bytes_needed(self) -> int:
+        columns = {column for index in FOUR_INDEXES for column in index.columns}
+        return data.column_bytes(self._lake(self.rows, ()).table, columns)
+
+    @cached_property
+    def bytes_together(self) -> int:
+        lake = self._lake(self.rows, FOUR_INDEXES)
+        return bytes_read(check(self.spark, lake, FOUR_INDEXES))
+
+    @cached_property
+    def bytes_separate(self) -> int:
+        lake = self._lake(self.rows, FOUR_INDEXES)
+        return sum(bytes_read(check(self.spark, lake, [index])) for index in FOUR_INDEXES)
+
+    # Growth
+
+    @property
+    def small_rows(self) -> int:
+        return max(self.rows // 4, data.ROWS_MIN)
+
+    @cached_property
+    def small(self) -> FreshCheck:
+        return check_in_fresh_process(self.directory, self.small_rows, self.repeat)
+
+    @cached_property
+    def large(self) -> FreshCheck:
+        return check_in_fresh_process(self.directory, self.rows, self.repeat)
+
+    @cached_property
+    def huge(self) -> FreshCheck | None:
+        """None when it did not come to its end, which the process itself has explained."""
+        try:
+            return check_in_fresh_process(self.directory, HUGE_ROWS, 1)
+        except subprocess.CalledProcessError:
+            return None
+
+    def _lake(self, rows: int, indexes: Sequence[IndexShape]) -> Lake:
+        lake = Lake.under(self.directory, rows)
+        lake.generate(indexes)
+        data.read_ahead([lake.table, *(lake.index(index) for index in indexes)])
+        return lake
+
+    def _check(
+        self,
+        title: str,
+        lake: Lake,
+        indexes: Sequence[IndexShape],
+        engine: Engine = Engine.AUTO,
+        strategy: Strategy = Strategy.AUTO,
+    ) -> Timing:
+        def work() -> None:
+            check(self.spark, lake, indexes, engine, strategy)
+
+        return timed(title, self.repeat, work, work)
+
+    def _compare(self, title: str, rows: int, compare: Comparison) -> Timing:
+        """Time a peer on the clean index, after it has shown that it sees what is planted."""
+        lake = self._lake(rows, BOTH)
+
+        def warm() -> None:
+            demand(title, compare(lake, BY_CUSTOMER_DAMAGED), DEFECTS)
+
+        def work() -> None:
+            demand(title, compare(lake, BY_CUSTOMER), 0)
+
+        return timed(title, self.repeat, warm, work)
+
+    def _scan(self, title: str, scan: Comparison) -> Timing:
+        lake = self._lake(self.rows, BOTH)
+
+        def work() -> None:
+            demand(title, scan(lake, BY_CUSTOMER), 2 * self.rows)
+
+        return timed(title, self.repeat, work, work)
