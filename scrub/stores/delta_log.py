@@ -69,12 +69,14 @@ def version_at(log: LogFiles, moment: datetime, options: Mapping[str, str]) -> i
     are raised to the one before, as Delta does.
     """
     wanted = moment.timestamp() * 1000
+    # Once a table's commits carry times, all later ones do: the last one tells for all.
+    carry = bool(log.commits) and _carried_time(log, max(log.commits), options) is not None
     found: int | None = None
     latest = 0.0
     for version in log.versions:
         if version not in log.commits:
             continue
-        carried = _carried_time(log, version, options)
+        carried = _carried_time(log, version, options) if carry else None
         latest = max(latest, carried if carried is not None else log.commits[version])
         if latest > wanted:
             break

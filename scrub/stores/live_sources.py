@@ -75,8 +75,9 @@ def _load(
 
 def _unreadable(what: str, text: str, options: Mapping[str, str]) -> ScrubError:
     """A relation that is not there, or a source that cannot be asked; no secret is repeated."""
-    lines = [line for line in text.splitlines() if not line.startswith("An error occurred while")]
-    reason = next(iter(lines), "").removeprefix(": ")
+    lines = [line.removeprefix(": ").strip() for line in text.splitlines()]
+    telling = (line for line in lines if line and not line.startswith("An error occurred while"))
+    reason = next(telling, "no reason given")
     for name, value in options.items():
         if value and (_SECRET.search(name) or name.lower() == "url"):
             reason = reason.replace(value, f"<{name}>")

@@ -53,17 +53,19 @@ def open_filesystem(location: str, options: Mapping[str, str]) -> tuple[pafs.Fil
     """
     if is_local(location):
         return pafs.LocalFileSystem(), location
-    parts = urlsplit(location)
+    # Not urlsplit: in an object's name, ? and # are characters like others.
+    scheme, _, rest = location.partition("://")
+    authority, _, key = rest.partition("/")
     known = {name.upper(): value for name, value in options.items()}
-    if parts.scheme in ("s3", "s3a", "s3n"):
-        return pafs.S3FileSystem(**_s3_arguments(known)), f"{parts.netloc}{parts.path}"
-    if parts.scheme in ("abfs", "abfss") and "AZURE_STORAGE_ACCOUNT_KEY" in known:
-        container, _, host = parts.netloc.partition("@")
+    if scheme in ("s3", "s3a", "s3n"):
+        return pafs.S3FileSystem(**_s3_arguments(known)), f"{authority}/{key}"
+    if scheme in ("abfs", "abfss") and "AZURE_STORAGE_ACCOUNT_KEY" in known:
+        container, _, host = authority.partition("@")
         account = known.get("AZURE_STORAGE_ACCOUNT_NAME", host.partition(".")[0])
         filesystem = pafs.AzureFileSystem(account, account_key=known["AZURE_STORAGE_ACCOUNT_KEY"])
-        return filesystem, f"{container}{parts.path}"
-    filesystem, path = pafs.FileSystem.from_uri(location)
-    return filesystem, path
+        return filesystem, f"{container}/{key}"
+    filesystem, base = pafs.FileSystem.from_uri(f"{scheme}://{authority}/")
+    return filesystem, f"{base.rstrip('/')}/{key}"
 
 
 def open_file(location: str, options: Mapping[str, str]) -> pa.NativeFile:

@@ -40,7 +40,9 @@ def load_files(reader: "DataFrameReader", format_: str, files: Sequence[Split]) 
     # The session may be told to skip such files, which here would look like missing rows.
     strict = reader.option("ignoreMissingFiles", "false").option("ignoreCorruptFiles", "false")
     try:
-        return strict.format(format_).load(list(paths))
+        frame = strict.format(format_).load(list(paths))
+        _ = frame.schema  # over Spark Connect, nothing was looked at before
+        return frame
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise

@@ -2,6 +2,7 @@
 """Anything Spark reads: files of a format under a directory, JDBC tables, catalog tables."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -107,14 +108,14 @@ class SparkSource:
 
     def _list(self, relation: str) -> tuple[DataFile, ...]:
         """The relation's files: a directory, one file, or one with the format as its extension."""
-        for name in (relation, f"{relation}.{self.format}"):
-            try:
-                return list_files(join(self.root, name), self.options)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise StoreUnavailable(f"{join(self.root, name)}: {error}") from error
-        raise no_such_relation(self.root, relation, f"{self.format} relation", None, self.options)
+        try:
+            for name in (relation, f"{relation}.{self.format}"):
+                with suppress(FileNotFoundError):
+                    return list_files(join(self.root, name), self.options)
+            kind = f"{self.format} relation"
+            raise no_such_relation(self.root, relation, kind, None, self.options)
+        except OSError as error:
+            raise StoreUnavailable(f"{join(self.root, relation)}: {error}") from error
 
 
 def _label(files: Sequence[DataFile]) -> str:

@@ -3,7 +3,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +77,28 @@ def with_deletion_vector(action: Action) -> Action:
 def committed_at(table: Path, version: int, seconds: float) -> None:
     """Set the time that Delta takes for a commit's: its file's."""
     os.utime(commit(table, version), (seconds, seconds))
+
+
+def feature(*names: str) -> Callable[[Action], Action]:
+    return with_protocol(*names)
+
+
+REFUSED = {
+    "deletion vectors": [feature("deletionVectors"), with_deletion_vector],
+    "column mapping": [
+        with_protocol(reader=2),
+        with_physical_names,
+        with_configuration(
+            delta__columnMapping__mode="name", delta__columnMapping__maxColumnId="1"
+        ),
+    ],
+    "variantType": [feature("variantType")],
+    "frobnication": [feature("frobnication")],
+    "catalog-managed": [feature("catalogManaged")],
+}
+
+
+def with_edits(lake: Path, edits: Sequence[Callable[[Action], Action]]) -> None:
+    write(lake / "t", id=[1])
+    for change in edits:
+        edit(lake / "t", 0, change)

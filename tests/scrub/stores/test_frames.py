@@ -22,13 +22,7 @@ from scrub.stores.native_scan import UnreadableSplit
 from scrub.stores.open import open_store
 from tests.scrub.stores import delta_tables as delta
 from tests.scrub.stores.sample import no_session, read_natively, read_through_spark
-from tests.scrub.stores.test_delta import (
-    PARTITION_VALUES,
-    REFUSED,
-    columns_of,
-    partitioned,
-    with_edits,
-)
+from tests.scrub.stores.test_delta import PARTITION_VALUES, columns_of, partitioned
 
 pytestmark = pytest.mark.spark
 ID = Column(name="id", type=parse_type("bigint"))
@@ -220,7 +214,7 @@ def test_schema_evolution_agrees_with_native_reading(
 def test_without_deltas_jars_a_session_does_not_help(
     lake: DeltaStore, tmp_path: Path, spark: Any
 ) -> None:
-    with_edits(tmp_path, REFUSED["deletion vectors"])
+    delta.with_edits(tmp_path, delta.REFUSED["deletion vectors"])
     with pytest.raises(RelationMismatch, match="deletion vectors"):
         lake.pin("t", None, lambda: spark, ())
 
@@ -232,7 +226,7 @@ def test_with_deltas_jars_spark_reads_what_files_do_not_tell(
         assert (uri, version) == (str(tmp_path / "t"), 0)
         return session.createDataFrame([(7, "x")], "id int, extra string")
 
-    with_edits(tmp_path, REFUSED["deletion vectors"])
+    delta.with_edits(tmp_path, delta.REFUSED["deletion vectors"])
     monkeypatch.setattr(delta_source, "load_delta", stand_in)
     monkeypatch.setattr(delta_module, "load_delta", stand_in)
     facts: RelationFacts = lake.pin("t", None, lambda: spark, ())
