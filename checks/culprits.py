@@ -4,15 +4,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from checks.diagnosis import Collect, part_not_read, raising_row, reading_fails
+from checks.diagnosis import Collect, Failure, part_not_read, raising_row, reading_fails
 from checks.parts import Part
 from checks.slots import Relation, Slot
 from checks.unread import Unread
 from scrub.codec.digest import Salt
-from scrub.spark.failures import reason_of, unreadable_reason
+from scrub.spark.failures import reason_of
 
 PARTS_SET_ASIDE_MAX = 50  # Spark's own reader finds them one failed job at a time
 
@@ -27,9 +26,7 @@ class Culprits:
     rows_of: Callable[[Relation], DataFrame]
     redact: bool
 
-    def set_aside(
-        self, error: PySparkException, parts: Sequence[Part], slots: Sequence[Slot]
-    ) -> bool:
+    def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
         """Whether something was found and set aside, so that trying again makes sense."""
         return (
             self._unreadable_part(error, parts)

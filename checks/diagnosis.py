@@ -14,9 +14,10 @@ from checks.slots import Slot
 from scrub.codec.digest import Salt
 from scrub.model.defect import Value
 from scrub.spark.digest import bucket_of
-from scrub.spark.failures import condition, plain_path, unreadable_file
+from scrub.spark.failures import condition, plain_path, unreadable_file, unreadable_reason
 from scrub.spark.names import named
 from scrub.spark.text import as_text, from_text
+from scrub.stores.native_scan import UnreadableSplit
 
 _SEARCH_BITS = 24
 
@@ -32,13 +33,25 @@ class Raised:
     reason: str
 
 
-def part_not_read(error: PySparkException, parts: Sequence[Part]) -> Part | None:
-    """The part whose file Spark, or a task of ours, says it could not read."""
-    path, told = unreadable_file(error), str(error)
+Failure = PySparkException | UnreadableSplit
+"""A store that finds out on the driver says which split; Spark says it in a message."""
+
+
+def part_not_read(error: Failure, parts: Sequence[Part]) -> tuple[Part, str] | None:
+    """The part that could not be read and why, if the failure tells."""
+    if isinstance(error, UnreadableSplit):
+        path, told = error.split_name, f"UnreadableSplit: {error}"
+        reason: str | None = error.reason
+    else:
+        path, told = unreadable_file(error) or "", str(error)
+        reason = unreadable_reason(error)
     for part in parts:
         for split in part.splits:
-            if plain_path(split.uri) == path or f"UnreadableSplit: {split.name}" in told:
-                return part
+            if (
+                plain_path(split.uri) == plain_path(path)
+                or f"UnreadableSplit: {split.name}" in told
+            ):
+                return part, reason or "it cannot be read"
     return None
 
 

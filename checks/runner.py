@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 
 from checks.canary import canary_frame, has_native
 from checks.culprits import Culprits
+from checks.diagnosis import Failure
 from checks.entries import expected_entries
 from checks.findings import Findings, SlotFindings, to_defect
 from checks.fingerprint import fingerprint_job
@@ -39,9 +40,10 @@ from scrub.model.plan import CheckPlan, TablePlan
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import Engine, Strategy
 from scrub.spark.failures import cause_in_worker, reason_of
-from scrub.spark.session import is_local
+from scrub.spark.session import shares_python
 from scrub.spark.watching import watched
 from scrub.stores.base import ReadableStore
+from scrub.stores.native_scan import UnreadableSplit
 
 JOIN_ALL_FRACTION = 0.5  # when more buckets than this differ, joining everything is cheaper
 SLOTS_PER_JOIN_JOB = 16
@@ -78,9 +80,9 @@ def run_check(
 def native_refusal(plan: CheckPlan, spark: SparkSession) -> str | None:
     """Why tasks on this cluster cannot open splits themselves; a canary in each of them tries.
 
-    Not asked in local mode, where tasks have everything the driver has.
+    Not asked where tasks surely have everything the driver has.
     """
-    if is_local(spark) or not has_native(plan):
+    if shares_python(spark) or not has_native(plan):
         return None
     try:
         canary_frame(plan, spark).collect()
@@ -161,10 +163,10 @@ class _Run:
             parts = tuple(p for p in parts if any(s.number in wanted for s in p.relation.slots))
             if not parts:
                 return
-            frame = fingerprint_job(self.spark, parts, self.stores, wanted, self.scan.salt)
             try:
-                sums = frame.toArrow()
-            except PySparkException as error:
+                job_frame = fingerprint_job(self.spark, parts, self.stores, wanted, self.scan.salt)
+                sums = job_frame.toArrow()
+            except (PySparkException, UnreadableSplit) as error:
                 if not self.culprits.set_aside(error, parts, self._slots_of(parts)):
                     self._give_up(self._slots_of(parts), error)
                 continue
@@ -213,7 +215,7 @@ class _Run:
                 with self._defects_of(slots, chosen, totals) as defects:
                     self._take(defects, slots, chosen, totals)
                     return
-            except PySparkException as error:
+            except (PySparkException, UnreadableSplit) as error:
                 if not self.culprits.set_aside(error, self.unread.readable(self.parts), slots):
                     self._give_up(slots, error)
 
@@ -272,6 +274,11 @@ class _Run:
         counts = _count(defects)
         for slot in slots:
             self._note_strategy(slot, chosen, totals)
+            if slot.number not in counts and totals is None:
+                self.found[slot.number].incomplete = (
+                    "fingerprints differ, but the entries agree: "
+                    "the data changed while it was read; run the check again"
+                )
         if _is_repeated(counts):
             defects = one_duplicate_per_key(defects, slots)
             counts = _count(defects)
@@ -288,11 +295,6 @@ class _Run:
             found.counts = {
                 kind: n for kind, n in of_slot.items() if kind not in undecidable[slot.number]
             }
-            if not of_slot and not found.transient and totals is None:
-                found.incomplete = (
-                    "fingerprints differ, but the entries agree: "
-                    "the data changed while it was read; run the check again"
-                )
         if any(self.found[slot.number].counts for slot in slots):
             self._collect(without(defects, undecidable))
 
@@ -348,18 +350,25 @@ class _Run:
         table, _ = relations_of(slot, self.relations)
         if table.number in self.unread.relations:
             return
+        while slot.number not in self.unread.slots:
+            try:
+                self._find_shared_keys(slot, table)
+                return
+            except (PySparkException, UnreadableSplit) as error:
+                if not self.culprits.set_aside(error, self.unread.readable(self.parts), [slot]):
+                    self._give_up([slot], error)
+
+    def _find_shared_keys(self, slot: Slot, table: Relation) -> None:
+        expected = expected_entries(self._all_rows(table), slot.index, slot.table.where)
+        shared = shared_keys(expected, slot.table.table, slot.index).persist()
         try:
-            rows = self._all_rows(table)
-            expected = expected_entries(rows, slot.index, slot.table.where)
-            shared = shared_keys(expected, slot.table.table, slot.index).persist()
             if shared.isEmpty():
                 return
             defects = rows_sharing(expected, shared, slot.table.table, slot.index, slot.number)
-            counts = _count(defects)
-            self.found[slot.number].counts |= counts.get(slot.number, {})
+            self.found[slot.number].counts |= _count(defects).get(slot.number, {})
             self._collect(defects)
-        except PySparkException as error:
-            self._give_up([slot], error)
+        finally:
+            shared.unpersist()
 
     # The end
 
@@ -378,9 +387,12 @@ class _Run:
         numbers = {slot.number for part in parts for slot in part.relation.slots}
         return [s for s in self.slots if s.number in numbers and s.number not in self.unread.slots]
 
-    def _give_up(self, slots: Sequence[Slot], error: PySparkException) -> None:
+    def _give_up(self, slots: Sequence[Slot], error: Failure) -> None:
+        reason = str(error)
+        if isinstance(error, PySparkException):
+            reason = reason_of(error, self.settings.redact)
         for slot in slots:
-            self.unread.slots[slot.number] = reason_of(error, self.settings.redact)
+            self.unread.slots[slot.number] = reason
 
     def _progress(self, phase: str, rows_done: int, rows_total: int | None) -> None:
         self.settings.on_progress(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all tests share: one Spark session, and the marker of tests that need none."""
 
+import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """A small local session, shared because starting one takes seconds."""
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     home = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")

@@ -33,7 +33,11 @@ def first_sentence(error: BaseException) -> str:
 
 def reason_of(error: PySparkException, redact: bool) -> str:
     """Why a job failed, in one line; Spark's sentences may quote values, its conditions do not."""
-    return condition(error) if redact else f"{condition(error)}: {first_sentence(error)}"
+    if redact:
+        return condition(error)
+    if condition(error) == "PYTHON_EXCEPTION":
+        return cause_in_worker(error)
+    return f"{condition(error)}: {first_sentence(error)}"
 
 
 def cause_in_worker(error: PySparkException) -> str:

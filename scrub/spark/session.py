@@ -43,10 +43,14 @@ def spark_session(given: SparkSession | None, options: SparkOptions) -> Iterator
         session.stop()
 
 
-def is_local(spark: SparkSession) -> bool:
-    """Whether tasks run in the driver's own JVM, so that they see what the driver sees."""
+def shares_python(spark: SparkSession) -> bool:
+    """Whether tasks surely run on this machine and in this Python, so they have what we have."""
+    if is_connect(spark):
+        return False
     master = spark.conf.get("spark.master", None) or ""
-    return bool(re.fullmatch(r"local(\[[^]]*\])?", master)) and not is_connect(spark)
+    python = shutil.which(spark.sparkContext.pythonExec) or ""
+    is_local = re.fullmatch(r"local(\[[^]]*\])?", master) is not None
+    return is_local and Path(python) == Path(sys.executable)
 
 
 def is_connect(spark: SparkSession) -> bool:

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random tables, indexes and defects, and a plain reading of the rules that says what is wrong.
+
+The oracle shares no code with the product: it works on Python values, row by row.
+"""
+
+import datetime as dt
+import decimal
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+
+UTC = dt.UTC
+D = decimal.Decimal
+
+ARROW = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "decimal(10,2)": pa.decimal128(10, 2),
+    "decimal(38,4)": pa.decimal128(38, 4),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+POOLS: dict[str, list[Any]] = {
+    "boolean": [True, False],
+    "tinyint": [-128, 0, 1, 127],
+    "smallint": [-1, 0, 300],
+    "int": [-(2**31), 0, 7, 2**31 - 1],
+    "bigint": [-(2**63), -1, 0, 1, 2**63 - 1],
+    "float": [0.0, -0.0, 1.5, float("nan"), float("inf")],
+    "double": [0.0, -0.0, 0.1, float("nan"), float("-inf")],
+    "decimal(10,2)": [D("0.00"), D("1.10"), D("-99999999.99")],
+    "decimal(38,4)": [D("0.0000"), D("-1.0000"), D("9" * 34 + ".9999")],
+    "string": ["", "a", "A", "b", "é", "NULL", "\x02", "it's `x`.y"],
+    "binary": [b"", b"\x00", b"\xff\x00", b"abc"],
+    "date": [dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(1999, 12, 31)],
+    "timestamp": [
+        dt.datetime(1970, 1, 1, tzinfo=UTC),
+        dt.datetime(2026, 3, 29, 1, 30, 0, 1, tzinfo=UTC),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    ],
+    "timestamp_ntz": [dt.datetime(1970, 1, 1), dt.datetime(2026, 3, 29, 2, 30, 0, 1)],
+}
+KEY_TYPES = ["bigint", "int", "string", "date", "decimal(10,2)", "binary", "timestamp"]
+NAMES = ["a", "b c", "d.e", "f`g", "Größe", "select", "h-1", 'q"t']
+
+Row = dict[str, Any]
+Entry = tuple[Any, ...]
+
+
+@dataclass
+class Condition:
+    """A predicate, as SQL and as Python; `native` says whether it is on the allow-list."""
+
+    sql: str
+    holds: Callable[[Row], bool]
+
+
+@dataclass
+class IndexTrial:
+    name: str
+    key: list[str]
+    stored: list[str]
+    unique: bool = False
+    condition: Condition | None = None
+    skip_nulls: bool = False
+    entries: list[Entry] = field(default_factory=list)
+
+    def columns(self, primary_key: list[str]) -> list[str]:
+        return self.key + [c for c in primary_key if c not in self.key] + self.stored
+
+
+@dataclass
+class Trial:
+    types: dict[str, str]
+    primary_key: list[str]
+    rows: list[Row]
+    indexes: list[IndexTrial]
+
+
+def canonical(value: Any) -> Any:
+    """Equal values become equal objects: one NaN, one zero."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    return value
+
+
+def shown(value: Any) -> Any:
+    """A value as reports show it."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            if math.isnan(value):
+                return "NaN"
+            if math.isinf(value):
+                return "Infinity" if value > 0 else "-Infinity"
+            return value + 0.0
+        case bytes():
+            return value.hex()
+        case dt.datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case _:
+            return str(value)
+
+
+def is_covered(index: IndexTrial, row: Row) -> bool:
+    if index.condition is not None and not index.condition.holds(row):
+        return False
+    return not (index.skip_nulls and any(row[column] is None for column in index.key))
+
+
+def expected_entries(trial: Trial, index: IndexTrial) -> list[Entry]:
+    columns = index.columns(trial.primary_key)
+    return [tuple(r[c] for c in columns) for r in trial.rows if is_covered(index, r)]
+
+
+def oracle(trial: Trial) -> Counter[tuple[str, str, str]]:
+    """Every defect of a trial: (kind, index, key as JSON), each once."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    duplicate_keys: set[str] = set()
+    for index in trial.indexes:
+        columns = index.columns(trial.primary_key)
+        identity = len(columns) - len(index.stored)
+        sides: list[dict[Entry, list[Entry]]] = []
+        for entries in (expected_entries(trial, index), index.entries):
+            groups: dict[Entry, list[Entry]] = {}
+            for entry in entries:
+                values = tuple(canonical(value) for value in entry)
+                groups.setdefault(values[:identity], []).append(values[identity:])
+            sides.append(groups)
+        expected, actual = sides
+        for key in expected.keys() | actual.keys():
+            e, a = expected.get(key, []), actual.get(key, [])
+            where = key_text(columns, key, trial.primary_key, index.key)
+            if not a:
+                found["missing_secondary_index", index.name, where] += 1
+            if not e:
+                found["dangling_secondary_index", index.name, where] += 1
+            differ = set(e) != set(a) or (len(e) == len(a) and Counter(e) != Counter(a))
+            if e and a and differ:
+                found["wrong_stored_value", index.name, where] += 1
+            if len(a) > max(len(e), 1):
+                found["duplicate_index_entry", index.name, where] += 1
+            if len(e) > max(len(a), 1):
+                primary = key_text(columns, key, trial.primary_key, [])
+                if primary not in duplicate_keys:
+                    duplicate_keys.add(primary)
+                    found["duplicate_primary_key", "*", primary] += 1
+        if index.unique:
+            found.update(unique_violations(trial, index))
+    return found
+
+
+def unique_violations(trial: Trial, index: IndexTrial) -> Counter[tuple[str, str, str]]:
+    columns = index.columns(trial.primary_key)
+    owners: dict[Entry, set[Entry]] = {}
+    for row in trial.rows:
+        key = tuple(canonical(row[c]) for c in index.key)
+        if is_covered(index, row) and None not in key:
+            owners.setdefault(key, set()).add(tuple(canonical(row[c]) for c in columns))
+    found: Counter[tuple[str, str, str]] = Counter()
+    for entries in owners.values():
+        primary_keys = {tuple(e[columns.index(c)] for c in trial.primary_key) for e in entries}
+        if len(primary_keys) > 1:
+            texts = {key_text(columns, e, trial.primary_key, index.key) for e in entries}
+            found.update(("unique_violation", index.name, text) for text in texts)
+    return found
+
+
+def key_text(
+    columns: list[str], values: Entry, primary_key: list[str], index_key: list[str]
+) -> str:
+    by_name = {name: shown(value) for name, value in zip(columns, values, strict=False)}
+    keys = [{c: by_name[c] for c in names} for names in (primary_key, index_key)]
+    return json.dumps(keys, sort_keys=True)
+
+
+@st.composite
+def trials(draw: st.DrawFn) -> Trial:
+    """A small table with awkward names and values, its indexes, and what went wrong with them."""
+    names = draw(st.permutations(NAMES))[: draw(st.integers(2, 6))]
+    key_size = draw(st.integers(1, min(2, len(names) - 1)))
+    types = {
+        name: draw(st.sampled_from(KEY_TYPES if number < key_size else list(ARROW)))
+        for number, name in enumerate(names)
+    }
+    primary_key = names[:key_size]
+    row = st.fixed_dictionaries(
+        {
+            name: st.sampled_from(POOLS[kind])
+            if name in primary_key
+            else st.none() | st.sampled_from(POOLS[kind])
+            for name, kind in types.items()
+        }
+    )
+    unique_rows = st.lists(row, max_size=12, unique_by=lambda r: tuple(r[c] for c in primary_key))
+    rows = draw(unique_rows)
+    if rows and draw(st.integers(0, 9)) == 0:
+        rows = [*rows, draw(st.sampled_from(rows))]  # a duplicate primary key
+    indexes = []
+    for number in range(draw(st.integers(1, 3))):
+        index = draw(index_trials(f"i{number}", names, types, primary_key))
+        trial = Trial(types, primary_key, rows, [])
+        index.entries = draw(damaged(index, expected_entries(trial, index), trial))
+        indexes.append(index)
+    return Trial(types, primary_key, rows, indexes)
+
+
+@st.composite
+def index_trials(
+    draw: st.DrawFn, name: str, names: list[str], types: dict[str, str], primary_key: list[str]
+) -> IndexTrial:
+    order = draw(st.permutations(names))
+    key = order[: draw(st.integers(1, min(3, len(order))))]
+    rest = [column for column in order if column not in key and column not in primary_key]
+    stored = rest[: draw(st.integers(0, len(rest)))]
+    return IndexTrial(
+        name,
+        key,
+        stored,
+        unique=draw(st.integers(0, 3)) == 0,
+        condition=draw(st.none() | conditions(names, types)),
+        skip_nulls=draw(st.booleans()),
+    )
+
+
+@st.composite
+def conditions(draw: st.DrawFn, names: list[str], types: dict[str, str]) -> Condition:
+    column = draw(st.sampled_from(names))
+    quoted = "`" + column.replace("`", "``") + "`"
+    if types[column] == "string":
+        return draw(
+            st.sampled_from(
+                [
+                    Condition(f"{quoted} > 'A'", lambda r: (r[column] or "") > "A"),
+                    Condition(
+                        f"lower({quoted}) = 'a'",  # not on the allow-list: Spark evaluates it
+                        lambda r: r[column] is not None and r[column].lower() == "a",
+                    ),
+                    Condition(
+                        f"NOT ({quoted} IN ('a', 'b') OR {quoted} IS NULL)",
+                        lambda r: r[column] is not None and r[column] not in ("a", "b"),
+                    ),
+                ]
+            )
+        )
+    if types[column] in ("tinyint", "smallint", "int", "bigint"):
+        return Condition(f"{quoted} >= 0", lambda r: r[column] is not None and r[column] >= 0)
+    return Condition(f"{quoted} IS NOT NULL", lambda r: r[column] is not None)
+
+
+@st.composite
+def damaged(draw: st.DrawFn, index: IndexTrial, expected: list[Entry], trial: Trial) -> list[Entry]:
+    """The entries an index holds after a few accidents."""
+    entries = list(expected)
+    columns = index.columns(trial.primary_key)
+    for _ in range(draw(st.integers(0, 3))):
+        accident = draw(st.sampled_from(["lose", "copy", "change", "swap", "invent"]))
+        if accident == "invent" or not entries:
+            values = [
+                draw(st.none() | st.sampled_from(POOLS[trial.types[column]])) for column in columns
+            ]
+            entries.append(tuple(values))
+            continue
+        at = draw(st.integers(0, len(entries) - 1))
+        if accident == "lose":
+            entries.pop(at)
+        elif accident == "copy":
+            entries.append(entries[at])
+        else:
+            position = draw(st.integers(0, len(columns) - 1))
+            entry = list(entries[at])
+            if accident == "swap":
+                other = draw(st.integers(0, len(entries) - 1))
+                swapped = list(entries[other])
+                entry[position], swapped[position] = swapped[position], entry[position]
+                entries[other] = tuple(swapped)
+            else:
+                pool = POOLS[trial.types[columns[position]]]
+                entry[position] = draw(st.none() | st.sampled_from(pool))
+            entries[at] = tuple(entry)
+    return draw(st.permutations(entries))
+
+
+def write_trials(batch: list[Trial], directory: Path) -> Path:
+    """All trials as tables t0, t1, ... of one catalog, a few files each."""
+    tables = {}
+    for number, trial in enumerate(batch):
+        name = f"t{number}"
+        write_files(directory / name, list(trial.types), trial.types, _tuples(trial))
+        indexes = {}
+        for index in trial.indexes:
+            columns = index.columns(trial.primary_key)
+            write_files(directory / f"{name}__{index.name}", columns, trial.types, index.entries)
+            indexes[index.name] = {
+                "columns": index.key,
+                "storing": index.stored,
+                "unique": index.unique,
+                "nulls": "skip" if index.skip_nulls else "keep",
+            } | ({"where": index.condition.sql} if index.condition else {})
+        tables[name] = {
+            "store": "files",
+            "columns": {column: {"type": kind} for column, kind in trial.types.items()},
+            "primary_key": trial.primary_key,
+            "indexes": indexes,
+        }
+    stores = {"files": {"kind": "spark", "format": "parquet", "path": "."}}
+    catalog = directory / "scrub.yaml"
+    catalog.write_text(json.dumps({"version": 1, "stores": stores, "tables": tables}))
+    return catalog
+
+
+def _tuples(trial: Trial) -> list[Entry]:
+    return [tuple(row[column] for column in trial.types) for row in trial.rows]
+
+
+def write_files(
+    directory: Path, columns: list[str], types: dict[str, str], rows: list[Entry]
+) -> None:
+    directory.mkdir(parents=True)
+    schema = pa.schema([(column, ARROW[types[column]]) for column in columns])
+    half = (len(rows) + 1) // 2
+    for number, part in enumerate((rows[:half], rows[half:])):
+        arrays = [
+            pa.array([row[i] for row in part], schema.field(i).type) for i in range(len(columns))
+        ]
+        pq.write_table(pa.Table.from_arrays(arrays, schema=schema), directory / f"{number}.parquet")
