@@ -34,14 +34,12 @@ class Culprits:
             or self._raising_expression(parts, slots)
         )
 
-    def _unreadable_part(self, error: PySparkException, parts: Sequence[Part]) -> bool:
-        part = part_not_read(error, parts)
-        if part is None or len(self.unread.parts) >= PARTS_SET_ASIDE_MAX:
+    def _unreadable_part(self, error: Failure, parts: Sequence[Part]) -> bool:
+        found = part_not_read(error, parts)
+        if found is None or len(self.unread.parts) >= PARTS_SET_ASIDE_MAX:
             return False
-        self.unread.parts[part.number] = (
-            part,
-            unreadable_reason(error) or reason_of(error, self.redact),
-        )
+        part, _ = found
+        self.unread.parts[part.number] = found
         return True
 
     def _unreadable_relation(self, parts: Sequence[Part]) -> bool:
