@@ -33,7 +33,7 @@ from checks.parts import Pace, Part, cut, next_job
 from checks.row_frames import ChosenBuckets, rows_frame
 from checks.scan_state import ScanState
 from checks.slots import Relation, Slot, number_plan
-from checks.uniqueness import rows_sharing, shared_keys
+from checks.uniqueness import rows_sharing, suspects, suspicious
 from checks.unread import Unread
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan, TablePlan
@@ -282,7 +282,7 @@ class _Run:
         if _is_repeated(counts):
             defects = one_duplicate_per_key(defects, slots)
             counts = _count(defects)
-        if counts and self.settings.settle_seconds is not None:
+        if counts and self.settings.settle_seconds is not None and not self.unread.parts:
             defects, counts = self._settle(defects, counts, slots, chosen)
         undecidable = {
             slot.number: self.unread.undecidable(*relations_of(slot, self.relations))
@@ -325,7 +325,6 @@ class _Run:
         assert self.settings.plan_again is not None, "settling needs a later plan"
         later = _Run(self.settings.plan_again(), self.stores, self.spark, self.settings)
         later.scan = self.scan  # the same salt: buckets must mean the same
-        later.unread = self.unread
         with self._defects_of(slots, chosen, later=later) as again:
             remaining = still_there(defects, again).persist()
             left = _count(remaining)
@@ -360,15 +359,17 @@ class _Run:
 
     def _find_shared_keys(self, slot: Slot, table: Relation) -> None:
         expected = expected_entries(self._all_rows(table), slot.index, slot.table.where)
-        shared = shared_keys(expected, slot.table.table, slot.index).persist()
+        suspected = suspects(expected, slot.index).persist()
         try:
-            if shared.isEmpty():
+            if suspected.isEmpty():
                 return
-            defects = rows_sharing(expected, shared, slot.table.table, slot.index, slot.number)
+            few = suspicious(expected, suspected, slot.index)
+            defects = rows_sharing(few, slot.table.table, slot.index, slot.number).persist()
             self.found[slot.number].counts |= _count(defects).get(slot.number, {})
             self._collect(defects)
+            defects.unpersist()
         finally:
-            shared.unpersist()
+            suspected.unpersist()
 
     # The end
 

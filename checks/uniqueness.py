@@ -14,6 +14,18 @@ from scrub.model.table import Index, Table
 from scrub.spark.text import as_text
 
 
+def suspects(expected: DataFrame, index: Index) -> DataFrame:
+    """The hashes that more than one entry's key has; usually there is none, and all is well."""
+    hashed = _complete(expected, index).select(_key_hash(index).alias("key_hash"))
+    return hashed.groupBy("key_hash").count().where("count > 1").select("key_hash")
+
+
+def suspicious(expected: DataFrame, suspected: DataFrame, index: Index) -> DataFrame:
+    """The entries whose key's hash is suspected: few enough to compare keys themselves."""
+    hashed = _complete(expected, index).withColumn("key_hash", _key_hash(index))
+    return hashed.join(suspected, on="key_hash", how="left_semi").drop("key_hash")
+
+
 def shared_keys(expected: DataFrame, table: Table, index: Index) -> DataFrame:
     """The index keys that more than one primary key has, given the expected entries."""
     keyed = _keyed(expected, table, index)
@@ -24,10 +36,9 @@ def shared_keys(expected: DataFrame, table: Table, index: Index) -> DataFrame:
     return grouped.where(F.col("lowest") != F.col("highest")).select(*keys)
 
 
-def rows_sharing(
-    expected: DataFrame, shared: DataFrame, table: Table, index: Index, slot: int
-) -> DataFrame:
+def rows_sharing(expected: DataFrame, table: Table, index: Index, slot: int) -> DataFrame:
     """One defect for each row whose key is shared, as checks.merge_join.DEFECT_SCHEMA."""
+    shared = shared_keys(expected, table, index)
     keys = [f"key{number}" for number in range(len(index.key))]
     rows = _keyed(expected, table, index).join(shared, on=keys, how="left_semi")
     key_texts = [
@@ -47,8 +58,24 @@ def rows_sharing(
     ).dropDuplicates(["primary_key", "index_key"])
 
 
+def _complete(expected: DataFrame, index: Index) -> DataFrame:
+    """Entries with no NULL in the key."""
+    for number in range(len(index.key)):
+        expected = expected.where(F.col(f"k{number}").isNotNull())
+    return expected
+
+
+def _key_hash(index: Index) -> Column:
+    return F.xxhash64(
+        *(
+            comparable(F.col(f"k{number}"), type_of(column))
+            for number, column in enumerate(index.key)
+        )
+    )
+
+
 def _keyed(expected: DataFrame, table: Table, index: Index) -> DataFrame:
-    """Entries with no NULL in the key: comparable key columns, primary key and stored as text."""
+    """Complete entries with comparable key columns, and primary key and stored values as text."""
     identity = {column.name: number for number, column in enumerate(index.key + index.suffix)}
     columns: list[Column] = [
         comparable(F.col(f"k{number}"), type_of(column)).alias(f"key{number}")
@@ -61,9 +88,6 @@ def _keyed(expected: DataFrame, table: Table, index: Index) -> DataFrame:
         as_text(F.col(f"s{number}"), type_of(column)) for number, column in enumerate(index.stored)
     ]
     texts = F.array(*stored) if stored else F.expr("cast(array() as array<string>)")
-    complete = expected
-    for number in range(len(index.key)):
-        complete = complete.where(F.col(f"k{number}").isNotNull())
-    return complete.select(
+    return _complete(expected, index).select(
         *columns, F.array(*primary_key).alias("primary_key"), texts.alias("stored")
     )

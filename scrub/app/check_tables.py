@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from checks.findings import Findings
+    from checks.parts import Pace
 
 
 def check(
@@ -58,10 +59,14 @@ def run_check(
     spark: "SparkSession | None" = None,
     spark_options: SparkOptions | None = None,
     on_progress: ProgressListener = ignore_progress,
+    pace: "Pace | None" = None,
 ) -> RunResult:
-    """Carry out a request and say what was found; reads only."""
+    """Carry out a request and say what was found; reads only.
+
+    `pace` says how much one Spark job reads, and so how often finished work is kept.
+    """
     with _Preparation.begin(request, spark, spark_options, on_progress) as preparation:
-        return preparation.run()
+        return preparation.run(pace)
 
 
 def explain_check(
@@ -120,10 +125,10 @@ class _Preparation:
         pins.pin_all(select_tables(self.catalog, self.request))
         return plan_check(self.request, pins.sources, pins.not_checked, native_refusal)
 
-    def run(self) -> RunResult:
+    def run(self, pace: "Pace | None" = None) -> RunResult:
         started_at, began = datetime.now(UTC), time.monotonic()
         plan = self.plan()
-        findings = self._run(plan) if plan.tables else None
+        findings = self._run(plan, pace) if plan.tables else None
         return RunResult(
             run_id=self.run_id,
             started_at=started_at,
@@ -132,7 +137,8 @@ class _Preparation:
             defects=tuple(findings.defects) if findings else (),
         )
 
-    def _run(self, plan: CheckPlan) -> "Findings":
+    def _run(self, plan: CheckPlan, pace: "Pace | None") -> "Findings":
+        from checks.parts import Pace
         from checks.runner import RunSettings, native_refusal, run_check
         from scrub.spark.watching import stoppable
         from scrub.stores.open import open_store
@@ -148,6 +154,7 @@ class _Preparation:
                 limit=request.limit,
                 redact=request.redact,
                 engine=request.engine,
+                pace=pace or Pace(),
                 state_directory=state_directory(),
                 fresh=request.fresh,
                 settle_seconds=request.settle_seconds,
