@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from checks.parts import Pace
 
 
+SLEEP = time.sleep
+"""How a run waits before it looks again."""
+
+
 def check(
     *tables: str,
     catalog: Path | str = "scrub.yaml",
@@ -159,6 +163,7 @@ class _Preparation:
                 fresh=request.fresh,
                 settle_seconds=request.settle_seconds,
                 plan_again=lambda: _alike(self.plan(refusal), plan),
+                sleep=SLEEP,
                 on_progress=self.on_progress,
                 on_defect=on_defect,
             )
