@@ -39,6 +39,7 @@ from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan, TablePlan
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import Engine, Strategy
+from scrub.spark.collecting import collect_arrow
 from scrub.spark.failures import cause_in_worker, reason_of
 from scrub.spark.session import shares_python
 from scrub.spark.watching import watched
@@ -165,7 +166,7 @@ class _Run:
                 return
             try:
                 job_frame = fingerprint_job(self.spark, parts, self.stores, wanted, self.scan.salt)
-                sums = job_frame.toArrow()
+                sums = collect_arrow(job_frame)
             except (PySparkException, UnreadableSplit) as error:
                 if not self.culprits.set_aside(error, parts, self._slots_of(parts)):
                     self._give_up(self._slots_of(parts), error)
