@@ -21,7 +21,7 @@ def pin_delta_source(
     store: str, relation: str, uri: str, version: int, reason: str, session: SessionProvider
 ) -> RelationFacts:
     """Facts for a table that only Spark's source reads; refused by name when that is not there."""
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:

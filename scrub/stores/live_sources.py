@@ -23,7 +23,7 @@ def pin(
     store: str, format_: str, relation: str, options: Mapping[str, str], session: SessionProvider
 ) -> RelationFacts:
     """The source as it is now; two readings may differ, and the snapshot says so."""
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     spark = session()
