@@ -230,12 +230,13 @@ class _Run:
     ) -> Iterator[DataFrame]:
         """The defects of some indexes, computed once however often the frame is used."""
         run = later or self
+        of_run = [run.slots[slot.number] for slot in slots]
         kept: list[DataFrame] = []
         frames: dict[int, DataFrame] = {}
 
         def rows_of(relation: Relation) -> DataFrame:
             if relation.number not in frames:
-                frame = run._rows(relation, _union_of(relation.table, slots, chosen))
+                frame = run._rows(relation, _union_of(relation.table, of_run, chosen))
                 shared = sum(1 for slot in slots if slot in relation.slots) > 1
                 if relation.is_table and shared:
                     frame = frame.persist()
@@ -243,7 +244,6 @@ class _Run:
                 frames[relation.number] = frame
             return frames[relation.number]
 
-        of_run = [run.slots[slot.number] for slot in slots]
         defects = name_defects(of_run, run.relations, rows_of, totals).persist()
         kept.append(defects)
         try:
@@ -416,7 +416,7 @@ def _union_of(
     """
     union: ChosenBuckets | None = None
     for slot in slots:
-        if slot.table.table.name != table.table.name:
+        if slot.table is not table:
             continue
         of_slot = chosen[slot.number]
         if of_slot is None:
