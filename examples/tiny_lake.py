@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the lake of the README: 1,000 orders, one index, and four defects in it.
+
+python examples/tiny_lake.py DIR
+cd DIR && scrub check table orders
+"""
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+CATALOG = """\
+version: 1
+stores:
+  lake: {kind: delta, path: ./lake}
+tables:
+  orders:
+    store: lake
+    columns:
+      id:          {type: bigint, nullable: false}
+      customer_id: {type: bigint}
+      status:      {type: string}
+    primary_key: [id]
+    indexes:
+      by_customer: {columns: [customer_id, id], storing: [status]}
+"""
+ROWS = 1000
+CUSTOMERS = 97
+STATUSES = ("open", "paid", "sent")
+LOST, CHANGED, TWICE, LEFT_BEHIND = 17, 42, 512, 100_001  # ids of orders
+
+Row = dict[str, int | str]
+
+
+def make_orders() -> list[Row]:
+    """Orders 1 to 1,000, spread over customers and statuses."""
+    return [
+        {"id": n, "customer_id": n * 7919 % CUSTOMERS + 1, "status": STATUSES[n % len(STATUSES)]}
+        for n in range(1, ROWS + 1)
+    ]
+
+
+def damage(entries: list[Row]) -> list[Row]:
+    """One entry lost, one changed, one left behind by a deleted row, one there twice."""
+    kept = [dict(entry) for entry in entries if entry["id"] != LOST]
+    for entry in kept:
+        if entry["id"] == CHANGED:
+            entry["status"] = "cancelled"
+    left_behind: Row = {"id": LEFT_BEHIND, "customer_id": 12, "status": "open"}
+    twice = next(entry for entry in entries if entry["id"] == TWICE)
+    return [*kept, left_behind, dict(twice)]
+
+
+def make_lake(directory: Path) -> Path:
+    """Write the table, its damaged index and the catalog; returns the catalog's path."""
+    orders = make_orders()
+    directory.mkdir(parents=True, exist_ok=True)
+    write_deltalake(str(directory / "lake" / "orders"), pa.Table.from_pylist(orders))
+    entries = pa.Table.from_pylist(damage(orders))
+    write_deltalake(str(directory / "lake" / "orders__by_customer"), entries)
+    catalog = directory / "scrub.yaml"
+    catalog.write_text(CATALOG, encoding="utf-8")
+    return catalog
+
+
+if __name__ == "__main__":
+    make_lake(Path(sys.argv[1]))
