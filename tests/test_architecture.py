@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of docs/architecture.md that neither types nor import-linter can hold."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+ACTIONS = {
+    "checkpoint",
+    "collect",
+    "foreach",
+    "foreachPartition",
+    "head",
+    "isEmpty",
+    "localCheckpoint",
+    "show",
+    "tail",
+    "toArrow",
+    "toLocalIterator",
+    "toPandas",
+}
+
+
+def actions_in(path: Path) -> Iterator[str]:
+    """Method calls that make Spark run, by line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ACTIONS
+        ):
+            yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.func.attr}"
+
+
+def test_only_the_runner_triggers_spark() -> None:
+    modules = sorted((ROOT / "checks").rglob("*.py"))
+    runner = ROOT / "checks" / "runner.py"
+    assert list(actions_in(runner)), "the names of actions are not those that the runner uses"
+    assert not [call for path in modules if path != runner for call in actions_in(path)]
+
+
+def test_the_version_is_all_that_the_package_itself_holds() -> None:
+    """What is imported there is imported by everyone, and makes circles that no linter sees."""
+    body = ast.parse((ROOT / "scrub" / "__init__.py").read_text(encoding="utf-8")).body
+    kinds = [type(statement) for statement in body]
+    assert kinds == [ast.Expr, ast.Assign]
+    assert isinstance(body[1], ast.Assign)
+    assert [target.id for target in body[1].targets if isinstance(target, ast.Name)] == [
+        "__version__"
+    ]
