@@ -117,4 +117,5 @@ def _detail(kind: DefectKind, expected: int, actual: int) -> str:
         return "another row has the same index key"
     if expected <= 1 and actual <= 1:
         return ""
-    return f"{expected} rows, {actual} entries"
+    rows = "1 row" if expected == 1 else f"{expected} rows"
+    return f"{rows}, 1 entry" if actual == 1 else f"{rows}, {actual} entries"
