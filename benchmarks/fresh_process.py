@@ -23,12 +23,12 @@ class FreshCheck:
     memory_bytes: int
 
 
-def check_in_fresh_process(data: Path, rows: int, repeat: int) -> FreshCheck:
-    """Start Spark, check once to warm up and then `repeat` times, and end again."""
+def check_in_fresh_process(data: Path, rows: int, warm: int, repeat: int) -> FreshCheck:
+    """Start Spark, check to warm up and then to measure, and end again."""
     lake = Lake.under(data, rows)
     lake.generate([BY_CUSTOMER])
-    command = [sys.executable, "-m", "benchmarks.fresh_process"]
-    command += ["--data", str(data), "--rows", str(rows), "--repeat", str(repeat)]
+    options = ["--data", data, "--rows", rows, "--warm", warm, "--repeat", repeat]
+    command = [sys.executable, "-m", "benchmarks.fresh_process", *map(str, options)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
         watched_memory(process.pid) as peak,
@@ -36,7 +36,8 @@ def check_in_fresh_process(data: Path, rows: int, repeat: int) -> FreshCheck:
         output, _ = process.communicate()
     if process.returncode != 0:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return FreshCheck(Timing(tuple(json.loads(output))), peak.resident)
+    seconds, disturbance = json.loads(output)
+    return FreshCheck(Timing(tuple(seconds), disturbance), peak.resident)
 
 
 def main() -> None:
@@ -46,6 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--warm", type=int, required=True)
     parser.add_argument("--repeat", type=int, required=True)
     options = parser.parse_args()
     os.environ.setdefault("SCRUB_STATE_DIR", str(options.data / "state"))
@@ -56,8 +58,8 @@ def main() -> None:
             check(spark, lake, [BY_CUSTOMER])
 
         title = f"check of {options.rows:,} rows in a fresh process"
-        timing = timed(title, options.repeat, work, work)
-    print(json.dumps(timing.seconds))
+        timing = timed(title, [work] * options.warm, work, options.repeat)
+    print(json.dumps([timing.seconds, timing.disturbance]))
 
 
 if __name__ == "__main__":

@@ -27,8 +27,11 @@ Comparison = Callable[[Lake, IndexShape], int]
 class Measurements:
     """Timings of the check and of its peers in one warm session."""
 
-    def __init__(self, spark: SparkSession, directory: Path, rows: int, repeat: int) -> None:
-        self.spark, self.directory, self.rows, self.repeat = spark, directory, rows, repeat
+    def __init__(
+        self, spark: SparkSession, directory: Path, rows: int, *, warm: int, repeat: int
+    ) -> None:
+        self.spark, self.directory, self.rows = spark, directory, rows
+        self.warm, self.repeat = warm, repeat
 
     # The check
 
@@ -64,7 +67,7 @@ class Measurements:
             for index in FOUR_INDEXES:
                 check(self.spark, lake, [index])
 
-        return timed("four indexes in four checks", self.repeat, work, work)
+        return self._timed("four indexes in four checks", work)
 
     # Its peers
 
@@ -128,17 +131,17 @@ class Measurements:
 
     @cached_property
     def small(self) -> FreshCheck:
-        return check_in_fresh_process(self.directory, self.small_rows, self.repeat)
+        return check_in_fresh_process(self.directory, self.small_rows, self.warm, self.repeat)
 
     @cached_property
     def large(self) -> FreshCheck:
-        return check_in_fresh_process(self.directory, self.rows, self.repeat)
+        return check_in_fresh_process(self.directory, self.rows, self.warm, self.repeat)
 
     @cached_property
     def huge(self) -> FreshCheck | None:
         """None when it did not come to its end, which the process itself has explained."""
         try:
-            return check_in_fresh_process(self.directory, HUGE_ROWS, 1)
+            return check_in_fresh_process(self.directory, HUGE_ROWS, 0, 1)
         except subprocess.CalledProcessError:
             return None
 
@@ -159,19 +162,19 @@ class Measurements:
         def work() -> None:
             check(self.spark, lake, indexes, engine, strategy)
 
-        return timed(title, self.repeat, work, work)
+        return self._timed(title, work)
 
     def _compare(self, title: str, rows: int, compare: Comparison) -> Timing:
         """Time a peer on the clean index, after it has shown that it sees what is planted."""
         lake = self._lake(rows, BOTH)
 
-        def warm() -> None:
+        def see_planted() -> None:
             demand(title, compare(lake, BY_CUSTOMER_DAMAGED), DEFECTS)
 
         def work() -> None:
             demand(title, compare(lake, BY_CUSTOMER), 0)
 
-        return timed(title, self.repeat, warm, work)
+        return timed(title, [see_planted, *[work] * (self.warm - 1)], work, self.repeat)
 
     def _scan(self, title: str, scan: Comparison) -> Timing:
         lake = self._lake(self.rows, BOTH)
@@ -179,4 +182,7 @@ class Measurements:
         def work() -> None:
             demand(title, scan(lake, BY_CUSTOMER), 2 * self.rows)
 
-        return timed(title, self.repeat, work, work)
+        return self._timed(title, work)
+
+    def _timed(self, title: str, work: Callable[[], None]) -> Timing:
+        return timed(title, [work] * self.warm, work, self.repeat)
