@@ -10,6 +10,7 @@ _FILE_IN_MESSAGE = re.compile(
     r"(?:Encountered error while reading file|Error while reading file) (\S+?)\.? ", re.DOTALL
 )
 _UNREADABLE_SPLIT = re.compile(r"UnreadableSplit: .*: (.*)")
+_CONDITION = re.compile(r"(?:[\w.]+: )?\[([A-Z_.0-9]+)\] ")
 _CAUSE = re.compile(r"Caused by: [\w.]+(?:Exception|Error): (.*)")
 _PYTHON_ERROR = re.compile(r"[\w.]*(?:Error|Exception|UnreadableSplit): ")
 _FIRST_SENTENCE_MAX = 300
@@ -17,16 +18,18 @@ _FIRST_SENTENCE_MAX = 300
 
 def condition(error: PySparkException) -> str:
     """Spark's name for what happened, such as DIVIDE_BY_ZERO, or the exception's class."""
-    return (error.getCondition() if hasattr(error, "getCondition") else None) or type(
-        error
-    ).__name__
+    if named := error.getCondition() if hasattr(error, "getCondition") else None:
+        return named
+    # An exception that PySpark does not know keeps only what Java says of it.
+    told = _CONDITION.match(next(iter(str(error).splitlines()), ""))
+    return told[1] if told else type(error).__name__
 
 
 def first_sentence(error: BaseException) -> str:
     """One line for a person: Spark's messages go on for pages."""
     for line in str(error).splitlines():
         # Spark puts its condition, which we name apart, in front of the sentence.
-        if sentence := re.sub(r"^\[[A-Z_.0-9]+\] ", "", line.strip()):
+        if sentence := _CONDITION.sub("", line.strip(), count=1):
             return sentence[:_FIRST_SENTENCE_MAX]
     return type(error).__name__
 
@@ -60,10 +63,11 @@ def unreadable_file(error: PySparkException) -> str | None:
 
 def unreadable_reason(error: PySparkException) -> str | None:
     """Why a file could not be read, in one line, from our own reader or from Spark's."""
-    told = str(error)
+    # Which kind of damage it is, Spark says in a cause, and PySpark leaves causes out of its text.
+    told = f"{error}\n{getattr(error, '_stackTrace', '')}"
     if found := _UNREADABLE_SPLIT.search(told):
         return found[1].strip()
-    if condition(error).startswith("FAILED_READ_FILE"):
+    if "[FAILED_READ_FILE" in told or condition(error).startswith("FAILED_READ_FILE"):
         causes = _CAUSE.findall(told)
         return f"Spark cannot read the file{f': {causes[-1].strip()}' if causes else ''}"
     return None
