@@ -38,9 +38,7 @@ class Pins:
             for index in indexes:
                 self._pin_pair(table, index)
         if self.mismatches:
-            hints = [error.hint for error in self.mismatches if error.hint]
-            lines = dict.fromkeys(str(error) for error in self.mismatches)
-            raise RelationMismatch("\n".join(lines), hint=hints[0] if hints else None)
+            raise _together(self.mismatches)
 
     def _pin_pair(self, table: Table, index: Index) -> None:
         try:
@@ -48,6 +46,7 @@ class Pins:
             table_facts = self._pin_table(table, index, index_facts)
         except RelationMismatch as error:
             self.mismatches.append(error)
+            self._look_for(table)
         except StoreUnavailable as error:
             self._skip(table, index, str(error), incomplete=True)
         else:
@@ -60,6 +59,15 @@ class Pins:
                     notes=tuple(_notes(index)),
                 )
             )
+
+    def _look_for(self, table: Table) -> None:
+        """Note that the table is not there either, when it is its index that was missed first."""
+        try:
+            self._pin(table.store, table.relation, None, table.columns)
+        except RelationMismatch as error:
+            self.mismatches.append(error)
+        except StoreUnavailable:
+            pass  # what is known to be wrong is enough to answer
 
     def _pin_index(self, index: Index) -> RelationFacts:
         columns = [
@@ -114,6 +122,16 @@ class Pins:
                 incomplete=incomplete,
             )
         )
+
+
+def _together(mismatches: Sequence[RelationMismatch]) -> RelationMismatch:
+    """All of them as one error, each with its own hint."""
+    hints = {str(error): error.hint for error in mismatches}
+    if len(hints) == 1:
+        return mismatches[0]
+    return RelationMismatch(
+        "\n".join(f"{line}; {hint}" if hint else line for line, hint in hints.items())
+    )
 
 
 def _moment(text: str) -> datetime:

@@ -49,14 +49,18 @@ class SparkSource:
         if self.format in LIVE_FORMATS:
             return live_sources.pin(self.name, self.format, relation, self.options, session)
         files = self._list(relation)
-        if self.format == "parquet":
+        rows: int | None = None
+        splits = tuple(
+            Split(uri=file.uri, bytes=file.bytes, partition=file.partition) for file in files
+        )
+        if not files:
+            # Nothing contradicts the catalog; what should be there will be found missing.
+            stored: dict[str, ColumnType | None] = {c.name: c.type for c in columns}
+            rows = 0
+        elif self.format == "parquet":
             stored, splits, rows = read_parquet(relation, files, self.options)
         else:
-            splits = tuple(
-                Split(uri=file.uri, bytes=file.bytes, partition=file.partition) for file in files
-            )
             stored = self._columns(session, splits, columns)
-            rows = None if files else 0
         return RelationFacts(
             store=self.name,
             relation=relation,
