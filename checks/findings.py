@@ -56,7 +56,7 @@ def outcome_of(slot: Slot, found: SlotFindings) -> CheckOutcome:
         entries=found.entries,
         transient=found.transient,
         undecided=found.undecided,
-        counts={kind: number for kind, number in found.counts.items() if number},
+        counts={kind: found.counts[kind] for kind in DefectKind if found.counts.get(kind)},
         snapshot=facts.snapshot.label,
         engine=_engines(slot),
         strategy=found.strategy,

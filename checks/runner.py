@@ -283,7 +283,7 @@ class _Run:
         if _is_repeated(counts):
             defects = one_duplicate_per_key(defects, slots)
             counts = _count(defects)
-        if counts and self.settings.settle_seconds is not None and not self.unread.parts:
+        if counts and self.settings.settle_seconds is not None:
             defects, counts = self._settle(defects, counts, slots, chosen)
         undecidable = {
             slot.number: self.unread.undecidable(*relations_of(slot, self.relations))
@@ -315,11 +315,15 @@ class _Run:
     def _settle(
         self,
         defects: DataFrame,
-        counts: Mapping[int, Mapping[DefectKind, int]],
+        counts: dict[int, dict[DefectKind, int]],
         slots: Sequence[Slot],
         chosen: Mapping[int, ChosenBuckets | None],
     ) -> tuple[DataFrame, dict[int, dict[DefectKind, int]]]:
         """Look at the same buckets in a later snapshot; what is gone by then was lag."""
+        if not all(self.unread.is_whole(relation) for relation in self.relations):
+            for slot in slots:
+                self.found[slot.number].notes.append("not settled: not everything could be read")
+            return defects, dict(counts)
         seconds = self.settings.settle_seconds or 0.0
         self._progress(f"waiting {seconds:g} s to look again", 0, None)
         self.settings.sleep(seconds)
@@ -327,7 +331,7 @@ class _Run:
         later = _Run(self.settings.plan_again(), self.stores, self.spark, self.settings)
         later.scan = self.scan  # the same salt: buckets must mean the same
         with self._defects_of(slots, chosen, later=later) as again:
-            remaining = still_there(defects, again).persist()
+            remaining = still_there(defects, again).localCheckpoint()
             left = _count(remaining)
         for slot in slots:
             before = sum(counts.get(slot.number, {}).values())

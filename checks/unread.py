@@ -34,11 +34,11 @@ class Unread:
 
     def undecidable(self, table: Relation, index: Relation) -> frozenset[DefectKind]:
         """The kinds of difference that what was not read could explain."""
-        kinds = set()
+        kinds: set[DefectKind] = set()
         if not self.is_whole(table):
-            kinds.add(DefectKind.DANGLING)
+            kinds |= {DefectKind.DANGLING, DefectKind.DUPLICATE_ENTRY}
         if not self.is_whole(index):
-            kinds.add(DefectKind.MISSING)
+            kinds |= {DefectKind.MISSING, DefectKind.DUPLICATE_KEY}
         return frozenset(kinds)
 
     def reason(self, slot: Slot, table: Relation, index: Relation) -> str | None:

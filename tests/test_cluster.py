@@ -17,7 +17,7 @@ from tests.builders import delta_lake, entries_of, orders, parquet_lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SCRUB = [sys.executable, "-m", "scrub.cli.main"]
+SCRUB = [sys.executable, "-m", "scrub"]
 
 
 def damaged_lake(directory: Path) -> Path:

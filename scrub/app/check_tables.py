@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,8 +132,9 @@ class _Preparation:
 
     def run(self, pace: "Pace | None" = None) -> RunResult:
         started_at, began = datetime.now(UTC), time.monotonic()
-        plan = self.plan()
-        findings = self._run(plan, pace) if plan.tables else None
+        plan, findings = self.plan(), None
+        if plan.tables:
+            plan, findings = self._run(plan, pace)
         return RunResult(
             run_id=self.run_id,
             started_at=started_at,
@@ -141,7 +143,8 @@ class _Preparation:
             defects=tuple(findings.defects) if findings else (),
         )
 
-    def _run(self, plan: CheckPlan, pace: "Pace | None") -> "Findings":
+    def _run(self, plan: CheckPlan, pace: "Pace | None") -> "tuple[CheckPlan, Findings]":
+        """Carry out the plan, or the one without native scans if the canary says no."""
         from checks.parts import Pace
         from checks.runner import RunSettings, native_refusal, run_check
         from scrub.spark.watching import stoppable
@@ -162,13 +165,21 @@ class _Preparation:
                 state_directory=state_directory(),
                 fresh=request.fresh,
                 settle_seconds=request.settle_seconds,
-                plan_again=lambda: _alike(self.plan(refusal), plan),
+                plan_again=partial(self._plan_again, plan, refusal),
                 sleep=SLEEP,
                 on_progress=self.on_progress,
                 on_defect=on_defect,
             )
             stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
-            return run_check(plan, stores, spark, settings)
+            return plan, run_check(plan, stores, spark, settings)
+
+    def _plan_again(self, plan: CheckPlan, refusal: str | None) -> CheckPlan:
+        """The plan at later snapshots, with its buckets: one must mean the same in both."""
+        tables = [
+            replace(table, bucket_bits=before.bucket_bits)
+            for table, before in zip(self.plan(refusal).tables, plan.tables, strict=True)
+        ]
+        return replace(plan, tables=tuple(tables))
 
 
 def state_directory() -> Path:
@@ -177,15 +188,6 @@ def state_directory() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_STATE_HOME")
     return (Path(base) if base else Path.home() / ".local" / "state") / "scrub"
-
-
-def _alike(later: CheckPlan, plan: CheckPlan) -> CheckPlan:
-    """A later plan with the buckets of the first: a bucket must mean the same in both."""
-    tables = [
-        replace(table, bucket_bits=before.bucket_bits)
-        for table, before in zip(later.tables, plan.tables, strict=True)
-    ]
-    return replace(later, tables=tuple(tables))
 
 
 @contextmanager

@@ -4,7 +4,8 @@
 Digest version 1. A row is a sequence of columns, primary key first. Each column gives one 64-bit
 word: integers, booleans, dates and times their value; floats the bits of the double, with one NaN
 and one zero; decimals their unscaled value; strings, binaries and decimals of more than 18 digits
-their XXH64 under the digest's own salt; NULL a tag drawn from the salts. The words are chained by
+their XXH64 under the digest's own salt; NULL a tag that is another one in each digest, so that no
+value can stand for NULL in both. The words are chained by
 XXH64, each step seeded with the result of the one before, from two starts that depend on two
 independent salts. A chain is finalised after each column, so sums of digests do not cancel, and the
 order of columns matters.
@@ -44,9 +45,10 @@ class Salt:
         return cls(secrets.randbits(64) - (1 << 63), secrets.randbits(64) - (1 << 63))
 
     @property
-    def null_tag(self) -> int:
-        """The word that stands for NULL, as a signed number; no stored value can aim at it."""
-        return _signed(_hash_word(self.first % _WORD, self.second % _WORD))
+    def null_tags(self) -> tuple[int, int]:
+        """The words that stand for NULL, as signed numbers; no stored value can aim at them."""
+        first, second = self.first % _WORD, self.second % _WORD
+        return _signed(_hash_word(first, second)), _signed(_hash_word(second, first))
 
     @property
     def starts(self) -> tuple[np.uint64, np.uint64]:
@@ -106,7 +108,7 @@ def _validity(array: pa.Array) -> Bitmap:
 
 
 def _fold_column(array: pa.Array, salt: Salt, digests: RowDigests) -> None:
-    tag = np.uint64(salt.null_tag % _WORD)
+    first_tag, second_tag = (np.uint64(tag % _WORD) for tag in salt.null_tags)
     if pa.types.is_dictionary(array.type):
         first_words, second_words = _text_words(array.dictionary, salt)
         codes = array.indices
@@ -117,7 +119,8 @@ def _fold_column(array: pa.Array, salt: Salt, digests: RowDigests) -> None:
             second_words,
             _validity(codes),
             codes.offset,
-            tag,
+            first_tag,
+            second_tag,
             digests.first,
             digests.second,
         )
@@ -131,14 +134,22 @@ def _fold_column(array: pa.Array, salt: Salt, digests: RowDigests) -> None:
             second_words,
             valid if array.null_count else _NO_NULLS,
             0,
-            tag,
+            first_tag,
+            second_tag,
             digests.first,
             digests.second,
         )
     else:
         words, stride, array = _words(array)
         xxh64.fold_words(
-            words, stride, _validity(array), array.offset, tag, digests.first, digests.second
+            words,
+            stride,
+            _validity(array),
+            array.offset,
+            first_tag,
+            second_tag,
+            digests.first,
+            digests.second,
         )
 
 
@@ -203,6 +214,6 @@ def verify_digest() -> None:
 TEST_VECTOR = (
     6725207901911379539,
     2685210265379542774,
-    8721827425681103139,
-    9406768232222911087,
+    17451880308220484966,
+    10680280976620675410,
 )

@@ -3,7 +3,8 @@
 
 Each loop advances two running digests of every row by one column's value. A digest is the seed of
 the next step, exactly as Spark's `xxhash64(a, b, ...)` chains its arguments, so that the numbers
-computed here equal those that Spark SQL computes. A NULL folds `null_tag` instead of a value.
+computed here equal those that Spark SQL computes. A NULL folds a tag, one for each digest, instead
+of a value.
 
 `valid` is Arrow's validity bitmap, or empty when the column holds no NULL; `start` is the array's
 offset into its buffers.
@@ -139,17 +140,20 @@ def fold_words(
     stride: int,
     valid: Bitmap,
     start: int,
-    null_tag: Word,
+    first_tag: Word,
+    second_tag: Word,
     first: Digests,
     second: Digests,
 ) -> None:
     """Fold a column of 64-bit words, `stride` apart (2 takes the low half of a decimal128)."""
     for row in range(len(first)):
-        word = uint64(words[(start + row) * stride])
         if len(valid) and not _is_valid(valid, start + row):
-            word = null_tag
-        first[row] = hash_long(word, first[row])
-        second[row] = hash_long(word, second[row])
+            first[row] = hash_long(first_tag, first[row])
+            second[row] = hash_long(second_tag, second[row])
+        else:
+            word = uint64(words[(start + row) * stride])
+            first[row] = hash_long(word, first[row])
+            second[row] = hash_long(word, second[row])
 
 
 @njit(cache=True)
@@ -159,15 +163,16 @@ def fold_codes(
     second_words: Digests,
     valid: Bitmap,
     start: int,
-    null_tag: Word,
+    first_tag: Word,
+    second_tag: Word,
     first: Digests,
     second: Digests,
 ) -> None:
     """Fold a dictionary-encoded column, given both digests of each dictionary value."""
     for row in range(len(first)):
         if len(valid) and not _is_valid(valid, start + row):
-            first[row] = hash_long(null_tag, first[row])
-            second[row] = hash_long(null_tag, second[row])
+            first[row] = hash_long(first_tag, first[row])
+            second[row] = hash_long(second_tag, second[row])
         else:
             code = codes[start + row]
             first[row] = hash_long(first_words[code], first[row])

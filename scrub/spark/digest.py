@@ -14,20 +14,22 @@ TypedColumn = tuple[Column, ColumnType]
 
 def digest_pair(columns: Sequence[TypedColumn], salt: Salt) -> tuple[Column, Column]:
     """Both digests of a row, as signed 64-bit numbers."""
-    return _chain(columns, salt.first, salt), _chain(columns, salt.second, salt)
+    first_tag, second_tag = salt.null_tags
+    return _chain(columns, salt.first, first_tag), _chain(columns, salt.second, second_tag)
 
 
 def bucket_of(primary_key: Sequence[TypedColumn], salt: Salt, bits: int) -> Column:
     """The bucket a row falls into: the leading bits of its primary key's first digest."""
-    return F.shiftrightunsigned(_chain(primary_key, salt.first, salt), 64 - bits).cast("int")
+    digest = _chain(primary_key, salt.first, salt.null_tags[0])
+    return F.shiftrightunsigned(digest, 64 - bits).cast("int")
 
 
-def _chain(columns: Sequence[TypedColumn], start: int, salt: Salt) -> Column:
+def _chain(columns: Sequence[TypedColumn], start: int, null_tag: int) -> Column:
     arguments = [F.lit(start).cast("bigint")]
     for column, column_type in columns:
         arguments.append(_word(column, column_type, start))
         # xxhash64 passes over NULL arguments, so exactly one of the two is folded.
-        arguments.append(F.when(column.isNull(), F.lit(salt.null_tag).cast("bigint")))
+        arguments.append(F.when(column.isNull(), F.lit(null_tag).cast("bigint")))
     return F.xxhash64(*arguments)
 
 

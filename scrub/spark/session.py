@@ -73,9 +73,8 @@ def _start(options: SparkOptions) -> SparkSession:
     if not options.remote:
         _require_java()
     builder = SparkSession.builder
-    for key, value in (_OWN_SESSION | dict(options.conf)).items():
-        if not (options.remote and key.startswith(("spark.driver", "spark.log", "spark.ui"))):
-            builder = builder.config(key, value)
+    for key, value in (_defaults(options) | dict(options.conf)).items():
+        builder = builder.config(key, value)
     if options.remote:
         builder = builder.remote(options.remote)
     elif options.master or not _master_is_configured(options):
@@ -88,6 +87,15 @@ def _start(options: SparkOptions) -> SparkSession:
                 f"Spark did not start{f' on {address}' if address else ''}: {_tail(log, error)}",
                 hint="--verbose shows all that Spark says",
             ) from error
+
+
+def _defaults(options: SparkOptions) -> dict[str, str]:
+    """Our settings, where nobody else had a say: spark-submit and servers bring their own."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return {}
+    if options.remote:
+        return {k: v for k, v in _OWN_SESSION.items() if k.startswith("spark.sql")}
+    return _OWN_SESSION
 
 
 def _master_is_configured(options: SparkOptions) -> bool:

@@ -80,19 +80,23 @@ def test_the_reference_gives_the_published_vectors_of_xxh64() -> None:
 
 @given(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5))
 def test_integers_are_chained_as_defined(values: list[int | None]) -> None:
-    tag = struct.pack("<q", SALT.null_tag)
-    words = [tag if v is None else struct.pack("<q", v) for v in values]
     row = [pa.array([value], pa.int64()) for value in values]
-    assert digests(*row) == [(chain(words, SALT.first), chain(words, SALT.second))]
+    expected = tuple(
+        chain([struct.pack("<q", tag if v is None else v) for v in values], salt)
+        for tag, salt in zip(SALT.null_tags, (SALT.first, SALT.second), strict=True)
+    )
+    assert digests(*row) == [expected]
 
 
 @given(st.lists(st.none() | st.binary(max_size=80), min_size=1, max_size=6))
 def test_binaries_are_digested_under_each_chains_own_start(values: list[bytes | None]) -> None:
-    tag = struct.pack("<q", SALT.null_tag)
+    tags = dict(zip((SALT.first, SALT.second), SALT.null_tags, strict=True))
 
     def word(value: bytes | None, salt: int) -> bytes:
         start = xxh64(struct.pack("<q", salt), 42)
-        return tag if value is None else struct.pack("<Q", xxh64(value, start))
+        if value is None:
+            return struct.pack("<q", tags[salt])
+        return struct.pack("<Q", xxh64(value, start))
 
     expected = [
         (chain([word(v, SALT.first)], SALT.first), chain([word(v, SALT.second)], SALT.second))
@@ -195,6 +199,12 @@ def test_the_second_digest_is_not_derived_from_the_first() -> None:
     # The tag of NULL depends on both salts, values do not.
     assert first == same_first
     assert second != other_second
+
+
+def test_no_value_stands_for_null_in_both_digests() -> None:
+    for tag in SALT.null_tags:
+        (null,), (value,) = digests(pa.array([None], pa.int64())), digests(pa.array([tag]))
+        assert null[0] != value[0] or null[1] != value[1]
 
 
 def test_the_test_vector_is_verified() -> None:
