@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of a relation as a frame: all of them, or those in some buckets of primary keys."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,10 +16,11 @@ from checks.fingerprint import TASKS_PER_CORE
 from checks.native_fingerprint import NumberedSplit
 from checks.parts import Part, pack
 from checks.scan_spec import ScanSpec
-from checks.slots import Relation, scan_spec
+from checks.slots import Relation, Slot, scan_spec
 from scrub.codec import xxh64
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.digest import RowDigests, Salt, verify_digest
+from scrub.model.plan import TablePlan
 from scrub.spark.digest import bucket_of
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_in_tasks
@@ -39,6 +40,24 @@ class ChosenBuckets:
     @property
     def bitmap(self) -> NDArray[np.uint8]:
         return np.packbits(self.flags, bitorder="little")
+
+
+def union_of(
+    table: TablePlan, slots: Sequence[Slot], chosen: Mapping[int, ChosenBuckets | None]
+) -> ChosenBuckets | None:
+    """The buckets to read of a table and its indexes: all that any of them differs in.
+
+    Both sides of a join must be cut alike, so every relation of a table uses the same union.
+    """
+    union: ChosenBuckets | None = None
+    for slot in slots:
+        if slot.table is not table:
+            continue
+        of_slot = chosen[slot.number]
+        if of_slot is None:
+            return None
+        union = ChosenBuckets(of_slot.flags if union is None else union.flags | of_slot.flags)
+    return union
 
 
 def rows_frame(

@@ -7,10 +7,8 @@ A part that cannot be read is set aside and named; what it could explain stays u
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -29,15 +27,16 @@ from checks.naming import (
     still_there,
     without,
 )
-from checks.parts import Pace, Part, cut, next_job
-from checks.row_frames import ChosenBuckets, rows_frame
+from checks.parts import Part, cut, next_job
+from checks.row_frames import ChosenBuckets, rows_frame, union_of
+from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.slots import Relation, Slot, number_plan
 from checks.uniqueness import rows_sharing, suspects, suspicious
 from checks.unread import Unread
 from scrub.model.defect import Defect, DefectKind
-from scrub.model.plan import CheckPlan, TablePlan
-from scrub.model.progress import Progress, ProgressListener, ignore_progress
+from scrub.model.plan import CheckPlan
+from scrub.model.progress import Progress
 from scrub.model.request import Engine, Strategy
 from scrub.spark.collecting import collect_arrow
 from scrub.spark.failures import cause_in_worker, reason_of
@@ -48,24 +47,6 @@ from scrub.stores.native_scan import UnreadableSplit
 
 JOIN_ALL_FRACTION = 0.5  # when more buckets than this differ, joining everything is cheaper
 SLOTS_PER_JOIN_JOB = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSettings:
-    """How to run, beyond what is planned."""
-
-    run_id: str
-    limit: int = 100
-    redact: bool = False  # keep values out of reasons, too
-    engine: Engine = Engine.AUTO
-    pace: Pace = field(default_factory=Pace)
-    state_directory: Path | None = None
-    fresh: bool = False
-    settle_seconds: float | None = None
-    plan_again: Callable[[], CheckPlan] | None = None  # the same plan at later snapshots
-    sleep: Callable[[float], None] = time.sleep
-    on_progress: ProgressListener = ignore_progress
-    on_defect: Callable[[Defect], None] | None = None  # every defect, whatever the limit
 
 
 def run_check(
@@ -236,7 +217,7 @@ class _Run:
 
         def rows_of(relation: Relation) -> DataFrame:
             if relation.number not in frames:
-                frame = run._rows(relation, _union_of(relation.table, of_run, chosen))
+                frame = run._rows(relation, union_of(relation.table, of_run, chosen))
                 shared = sum(1 for slot in slots if slot in relation.slots) > 1
                 if relation.is_table and shared:
                     frame = frame.persist()
@@ -409,24 +390,6 @@ class _Run:
                 seconds=time.monotonic() - self.began,
             )
         )
-
-
-def _union_of(
-    table: TablePlan, slots: Sequence[Slot], chosen: Mapping[int, ChosenBuckets | None]
-) -> ChosenBuckets | None:
-    """The buckets to read of a table and its indexes: all that any of them differs in.
-
-    Both sides of a join must be cut alike, so every relation of a table uses the same union.
-    """
-    union: ChosenBuckets | None = None
-    for slot in slots:
-        if slot.table is not table:
-            continue
-        of_slot = chosen[slot.number]
-        if of_slot is None:
-            return None
-        union = ChosenBuckets(of_slot.flags if union is None else union.flags | of_slot.flags)
-    return union
 
 
 def _count(defects: DataFrame) -> dict[int, dict[DefectKind, int]]:

@@ -146,7 +146,8 @@ class _Preparation:
     def _run(self, plan: CheckPlan, pace: "Pace | None") -> "tuple[CheckPlan, Findings]":
         """Carry out the plan, or the one without native scans if the canary says no."""
         from checks.parts import Pace
-        from checks.runner import RunSettings, native_refusal, run_check
+        from checks.run_settings import RunSettings
+        from checks.runner import native_refusal, run_check
         from scrub.spark.watching import stoppable
         from scrub.stores.open import open_store
 
