@@ -37,7 +37,8 @@ class Ground:
         self.primary_key: Mapping[str, ColumnType] = {
             name: self.table.column(name).type for name in self.table.primary_key
         }
-        self._used: set[Key] = set(avoid)
+        self._avoided = frozenset(avoid)
+        self._used: set[Key] = set()
         self._sound = np.ones(copy.rows.num_rows, dtype=np.bool_)
         self._entry_of_row = self._pair_up()
 
@@ -58,21 +59,27 @@ class Ground:
         covered[covered] = of_entries[positions[covered]]
         return covered
 
-    def take_row(self, suitable: Flags, lack: str) -> int:
-        """A row for one fault alone, or NoPlace with what the data lacks."""
-        positions = np.flatnonzero(suitable)
-        if not len(positions):
-            raise NoPlace(lack)
-        for row in self._from_a_random_start(positions):
+    def take_row(self, suitable: Flags, lack: str, *, doubtful: bool = False) -> int:
+        """A row for one fault alone, or NoPlace with what the data lacks.
+
+        With `doubtful`, a row that has a defect may look suitable because of that defect only.
+        """
+        crowded = False
+        for row in self._from_a_random_start(np.flatnonzero(suitable)):
             try:
                 key = planted_key(self.row(row), self.primary_key)
             except ValueError:
                 continue
             # A primary key with a NULL is a fault of its own, which no index can show.
-            if None not in key and key not in self._used:
+            if None in key or key in self._avoided:
+                continue
+            if key not in self._used:
                 self._used.add(key)
                 return row
-        raise NoPlace("too few rows without defects", used_up=True)
+            crowded = True
+        if crowded or (suitable.any() and not doubtful):
+            raise NoPlace("too few rows without defects", used_up=True)
+        raise NoPlace(lack)
 
     def row(self, position: int) -> pa.Table:
         return self.copy.rows.slice(position, 1)
@@ -121,7 +128,7 @@ class Ground:
             raise NoPlace("its keys hold times outside the years 1 to 9999") from error
 
     def _from_a_random_start(self, positions: NDArray[np.int64]) -> Iterator[int]:
-        start = int(self.rng.integers(len(positions)))
+        start = int(self.rng.integers(max(len(positions), 1)))
         return (int(positions[(start + n) % len(positions)]) for n in range(len(positions)))
 
     def _pair_up(self) -> dict[str, NDArray[np.int64]]:

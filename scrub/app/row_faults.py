@@ -24,7 +24,8 @@ class DuplicateRow(Fault):
             if earlier.name == index.name:
                 break
             suitable &= ~ground.covered(earlier)
-        row = ground.take_row(suitable, "a duplicate row is reported once, under an earlier index")
+        lack = "a duplicate row is reported once, under an earlier index"
+        row = ground.take_row(suitable, lack, doubtful=True)
         expected = ground.defect(DefectKind.DUPLICATE_KEY, index, ground.entry(index, row))
         return Planted(edits=(Edit(index=None, add=ground.row(row)),), expected=(expected,))
 
@@ -68,7 +69,8 @@ class ExcludedRow(Fault):
         return None if partial else "it covers every row"
 
     def plant(self, ground: Ground, index: Index) -> Planted:
-        row = ground.take_row(ground.excluded(index), "it leaves out none of these rows")
+        lack = "it leaves out none of these rows"
+        row = ground.take_row(ground.excluded(index), lack, doubtful=True)
         entries, values = ground.copy.entries[index.name], ground.row(row)
         arrays = [
             _borrowed(entries, column) if column.is_expression else values.column(column.source)

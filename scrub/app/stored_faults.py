@@ -4,7 +4,7 @@
 import numpy as np
 import pyarrow as pa
 
-from scrub.app.fault_ground import Flags, Ground, NoPlace, digests
+from scrub.app.fault_ground import Ground, NoPlace, digests
 from scrub.app.planted import NO_ENTRIES, Fault, Planted, entry_replaced, with_other_value
 from scrub.app.table_copy import with_null, with_value
 from scrub.model.defect import DefectKind
@@ -22,8 +22,7 @@ class WrongStoredValue(_StoredFault):
     name = "wrong stored value"
 
     def plant(self, ground: Ground, index: Index) -> Planted:
-        column = _any_stored(ground, index, null=False)
-        row = ground.take_row(_where_null(ground, index, column, null=False), NO_ENTRIES)
+        row, column = _take_stored(ground, index, null=False)
         entry = with_other_value(ground, index, ground.entry(index, row), column)
         return _wrong(ground, index, {row: entry})
 
@@ -34,8 +33,7 @@ class StoredNull(_StoredFault):
     name = "stored value lost to NULL"
 
     def plant(self, ground: Ground, index: Index) -> Planted:
-        column = _any_stored(ground, index, null=False)
-        row = ground.take_row(_where_null(ground, index, column, null=False), NO_ENTRIES)
+        row, column = _take_stored(ground, index, null=False)
         return _wrong(ground, index, {row: with_null(ground.entry(index, row), column.name)})
 
 
@@ -45,8 +43,7 @@ class NullFilled(_StoredFault):
     name = "stored NULL turned into a value"
 
     def plant(self, ground: Ground, index: Index) -> Planted:
-        column = _any_stored(ground, index, null=True)
-        row = ground.take_row(_where_null(ground, index, column, null=True), NO_ENTRIES)
+        row, column = _take_stored(ground, index, null=True)
         entry = with_other_value(ground, index, ground.entry(index, row), column)
         return _wrong(ground, index, {row: entry})
 
@@ -63,7 +60,8 @@ class SwappedStoredValues(_StoredFault):
             raise NoPlace("all its entries store the same")
         one = ground.take_row(ground.covered(index), NO_ENTRIES)
         unlike = contents != contents[ground.entry_position(index, one)]
-        other = ground.take_row(ground.covered_where(index, unlike), "all its entries store alike")
+        suitable = ground.covered_where(index, unlike)
+        other = ground.take_row(suitable, "all its entries store the same", doubtful=True)
         first, second = ground.entry(index, one), ground.entry(index, other)
         return _wrong(
             ground,
@@ -80,17 +78,19 @@ def _wrong(ground: Ground, index: Index, entries: dict[int, pa.Table]) -> Plante
     )
 
 
-def _where_null(ground: Ground, index: Index, column: EntryColumn, *, null: bool) -> Flags:
-    valid = ground.copy.entries[index.name].column(column.name).is_valid().to_numpy()
-    return ground.covered_where(index, ~valid if null else valid)
-
-
-def _any_stored(ground: Ground, index: Index, *, null: bool) -> EntryColumn:
-    """A stored column that has an entry with, or without, NULL."""
-    columns = [c for c in index.stored if _where_null(ground, index, c, null=null).any()]
-    if not columns:
-        raise NoPlace("no stored value is NULL" if null else "every stored value is NULL")
-    return columns[int(ground.rng.integers(len(columns)))]
+def _take_stored(ground: Ground, index: Index, *, null: bool) -> tuple[int, EntryColumn]:
+    """A row, and a column of its entry that is NULL, or is not."""
+    lack = NoPlace("no stored value is NULL" if null else "every stored value is NULL")
+    for position in ground.rng.permutation(len(index.stored)):
+        column = index.stored[position]
+        valid = ground.copy.entries[index.name].column(column.name).is_valid().to_numpy()
+        suitable = ground.covered_where(index, ~valid if null else valid)
+        try:
+            # Where a stored value should not be NULL, a defect can have made it NULL.
+            return ground.take_row(suitable, lack.reason, doubtful=null), column
+        except NoPlace as none_left:
+            lack = none_left if none_left.used_up else lack
+    raise lack
 
 
 def _storing(entry: pa.Table, other: pa.Table, columns: list[str]) -> pa.Table:

@@ -29,7 +29,7 @@ COLUMNS = {
     "amount": "decimal(10,2)",
     "note": "string",
 }
-CONDITIONS = {"status = 'open'": lambda row: row["status"] == "open"}
+CONDITIONS = {"status = 'open'": lambda row: row["status"] == "open", "true": bool}
 
 
 def plain(*names: str) -> tuple[EntryColumn, ...]:
@@ -166,6 +166,34 @@ def test_when_every_row_is_to_be_avoided_the_faults_could_not_be_tried() -> None
     copies, left_out = plant_all(a_copy(4), INDEXES, seed=3, avoid={(n % 3, n) for n in range(4)})
     assert not copies
     assert any(left.applicable for left in left_out)
+
+
+def test_a_row_that_lost_its_entry_does_not_look_like_one_left_out() -> None:
+    everywhere = replace(INDEXES[1], where="true")
+    copy = a_copy(50, (everywhere, INDEXES[2]))
+    lost = copy.entries["by_number"].slice(0, 1).to_pylist()[0]
+    entries = copy.entries | {"by_number": copy.entries["by_number"].slice(1)}
+    avoid = {(lost["shop"], lost["id"])}
+    _, left_out = plant_all(
+        replace(copy, entries=entries), (everywhere, INDEXES[2]), seed=3, avoid=avoid
+    )
+    assert not any(left.applicable for left in left_out)
+    reasons = {(left.index, left.fault): left.reason for left in left_out}
+    assert reasons["by_number", "entry of an excluded row"] == "it leaves out none of these rows"
+    assert "under an earlier index" in reasons["by_customer", "duplicate row"]
+
+
+def test_faults_can_be_planted_beside_defects() -> None:
+    (before,), _ = plant_all(a_copy(200), INDEXES, seed=1)
+    there = expected_of(before)
+    copies, left_out = plant_all(
+        before.copy, INDEXES, seed=2, avoid={key.primary_key for key in there}
+    )
+    assert not any(left.applicable for left in left_out)
+    for faulty in copies:
+        name = faulty.copy.table.name
+        kept = Counter({replace(key, table=name): number for key, number in there.items()})
+        assert defects_of(faulty.copy, CONDITIONS) == expected_of(faulty) + kept
 
 
 def test_rows_and_entries_that_are_there_twice_already_are_left_alone() -> None:
