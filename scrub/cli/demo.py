@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub demo`: shows on a lake of its own what a check finds."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+from tabulate import tabulate
+
+from scrub.cli.emit import ReportOptions, emit_result
+from scrub.cli.progress import shown_progress
+from scrub.model.table import Nulls
+
+if TYPE_CHECKING:
+    from scrub.app.run_demo import DemoLake, DemoResult
+
+_ROWS_DEFAULT = 1_000_000
+_ROWS_MIN = 1000  # fewer have no room for every fault
+_KEPT = "./scrub-demo"
+
+
+@click.command()
+@click.option(
+    "--rows",
+    type=click.IntRange(min=_ROWS_MIN),
+    metavar="N",
+    default=_ROWS_DEFAULT,
+    show_default=True,
+    help="How many orders to make.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Make the lake here, in a new or empty directory, and keep it.",
+)
+def demo(rows: int, keep: Path | None) -> NoReturn:
+    """Make a lake of orders, plant defects of every kind, and find them.
+
+    Exits with 0 when everything planted was found, and nothing else.
+    """
+    from scrub.app.run_demo import make_demo, run_demo
+    from scrub.app.scratch import scratch_directory
+
+    began = time.monotonic()
+    with scratch_directory(keep) as directory:
+        click.echo(f"Making a lake of {rows:,} orders with four indexes ...\n")
+        with shown_progress() as on_progress:
+            lake = make_demo(directory, rows, on_progress=on_progress)
+        click.echo(_described(lake))
+        click.echo("\nChecking it, as you would with your own:\n\n$ scrub check table orders\n")
+        with shown_progress() as on_progress:
+            found = run_demo(lake, on_progress=on_progress)
+        emit_result(found.result, ReportOptions(), redact=False)
+    click.echo(f"\nPlanted against found:\n\n{_compared(found)}\n\n{_verdict(found)}")
+    click.echo(
+        f"Making the lake took {lake.seconds:.1f} s, starting Spark and checking "
+        f"{found.seconds:.1f} s, everything {time.monotonic() - began:.1f} s."
+    )
+    click.echo(f"\nWhat to try next:\n\n{_next_steps(keep)}")
+    raise SystemExit(found.exit_code)
+
+
+def _described(lake: "DemoLake") -> str:
+    """The lake's indexes, and what was done to each."""
+    rows = []
+    for index in lake.table.indexes:
+        columns = [f"{c.name} desc" if c.descending else c.name for c in index.key]
+        definition = [("unique: " if index.unique else "") + ", ".join(columns)]
+        if index.stored:
+            definition.append(f"storing {', '.join(column.name for column in index.stored)}")
+        if index.where:
+            definition.append(f"where {index.where}")
+        if index.nulls is Nulls.SKIP:
+            definition.append("without NULLs")
+        faults = [fault.fault for fault in lake.faults if fault.index == index.name]
+        entries = f"{lake.entries[index.name]:,}"
+        rows.append([index.name, "\n".join(definition), entries, "\n".join(faults)])
+    headers = ["index", "columns", "entries", "faults planted"]
+    return tabulate(rows, headers, colalign=("left", "left", "right", "left"))
+
+
+def _compared(found: "DemoResult") -> str:
+    rows = [[kind, number, found.found.get(kind, 0)] for kind, number in found.planted.items()]
+    return tabulate(rows, ["defect", "planted", "found"])
+
+
+def _verdict(found: "DemoResult") -> str:
+    planted, seen = sum(found.planted.values()), sum(found.found.values())
+    if found.exit_code == 0:
+        return f"All {planted} were found, and nothing else."
+    return (
+        f"The demo failed: {seen} of {planted} planted defects were found, and "
+        f"{found.unexpected} that nobody planted. Please report this."
+    )
+
+
+def _next_steps(keep: Path | None) -> str:
+    steps = {
+        "scrub init DIR": "write a first catalog for the Delta and Parquet tables below DIR",
+        "scrub check database": "check every table of that catalog",
+        "scrub selftest TABLE": "plant such faults into a copy of your own table",
+    }
+    if keep is None:
+        first = {f"scrub demo --keep {_KEPT}": "make the lake again, and keep it to look around"}
+    else:
+        first = {f"cd {keep} && scrub check table orders --explain": "see what a check reads"}
+    return tabulate((first | steps).items(), tablefmt="plain")
