@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub selftest`: proves on a copy of the user's own table that faults are found."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+from tabulate import tabulate
+
+from reports.escaping import printable
+from reports.quantities import counted
+from scrub.cli import options
+from scrub.cli.progress import shown_progress
+from scrub.model.request import SparkOptions
+
+if TYPE_CHECKING:
+    from scrub.app.faults import NotPlanted
+    from scrub.app.key_values import DefectKey
+    from scrub.app.run_selftest import SelfTestResult
+
+_ROWS_DEFAULT = 100_000
+_UNEXPECTED_SHOWN = 10
+
+
+@click.command()
+@click.argument("table")
+@options.catalog
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=_ROWS_DEFAULT,
+    show_default=True,
+    help="Copy at most so many rows of the table and of each index.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the copies here, in a new or empty directory, and keep them.",
+)
+@options.spark_options
+def selftest(
+    table: str, catalog: Path, rows: int, keep: Path | None, spark_options: SparkOptions
+) -> NoReturn:
+    """Plant known faults into a copy of TABLE and its indexes, and see that each is found.
+
+    Your data is only read. Exits with 0 when every fault was found and nothing else, 1 when not,
+    3 when something could not be tried.
+    """
+    from scrub.app.run_selftest import run_selftest
+
+    if spark_options.master and spark_options.remote:
+        raise click.UsageError("--master and --remote exclude each other")
+    with shown_progress() as on_progress:
+        result = run_selftest(
+            table,
+            catalog=catalog,
+            rows=rows,
+            keep=keep,
+            spark_options=spark_options,
+            on_progress=on_progress,
+        )
+    click.echo("\n\n".join(_sections(result)))
+    if keep is not None:
+        click.echo(printable(f"the copies are in {keep}"), err=True)
+    raise SystemExit(result.exit_code)
+
+
+def _sections(result: "SelfTestResult") -> Iterator[str]:
+    yield _headline(result)
+    if result.trials:
+        yield _trials(result)
+    yield from _reasons("Could not be tried", result.not_tried)
+    yield from _reasons("Not applicable", result.not_applicable)
+    for engine, keys in result.unexpected.items():
+        yield from _unexpected(engine, keys)
+    if result.also_found:
+        defects = counted(result.also_found, "defect")
+        yield printable(
+            f"Also found in your data: {defects} (scrub check table {result.table} shows them)"
+        )
+    yield _verdict(result)
+
+
+def _headline(result: "SelfTestResult") -> str:
+    share = f"all {result.rows:,} rows"
+    if result.rows < result.rows_total:
+        share = f"a sample of {result.rows:,} of {result.rows_total:,} rows"
+    return printable(f"{result.table}: {share} with their entries were copied")
+
+
+def _trials(result: "SelfTestResult") -> str:
+    rows = [
+        [
+            printable(trial.index),
+            trial.fault,
+            trial.planted,
+            *(trial.found[engine] for engine in result.engines),
+            "found" if trial.passed else "NOT FOUND",
+        ]
+        for trial in result.trials
+    ]
+    engines = [f"found ({engine})" for engine in result.engines]
+    return tabulate(rows, ["index", "fault", "defects planted", *engines, "verdict"])
+
+
+def _reasons(title: str, left_out: "Iterable[NotPlanted]") -> Iterator[str]:
+    """One line for each index and reason, with the faults it keeps away."""
+    faults: dict[tuple[str, str], list[str]] = {}
+    for left in sorted(left_out, key=lambda left: left.index):
+        faults.setdefault((left.index, left.reason), []).append(left.fault)
+    if faults:
+        lines = [
+            printable(f"  - {index}: {', '.join(names)} ({reason})")
+            for (index, reason), names in faults.items()
+        ]
+        yield "\n".join([title, *lines])
+
+
+def _unexpected(engine: str, keys: "Sequence[DefectKey]") -> Iterator[str]:
+    if keys:
+        lines = [
+            printable(f"  - {key.kind} of {key.index}, primary key {key.primary_key}")
+            for key in keys[:_UNEXPECTED_SHOWN]
+        ]
+        more = len(keys) - len(lines)
+        lines += [f"  - and {more:,} more"] if more else []
+        yield "\n".join([f"Engine {engine} differs where nothing was planted", *lines])
+
+
+def _verdict(result: "SelfTestResult") -> str:
+    passed = sum(trial.passed for trial in result.trials)
+    unexpected = sum(map(len, result.unexpected.values()))
+    words = {
+        0: "passed: every planted fault was found, and nothing else",
+        1: f"failed: {counted(unexpected, 'defect')} that nobody planted; please report this",
+        3: "incomplete: what was tried was found, but not everything could be tried",
+    }[result.exit_code]
+    faults = f"{passed:,} of {counted(len(result.trials), 'fault')} found"
+    return f"{words}; {faults} in {result.seconds:.1f} s; exit code {result.exit_code}"
