@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from checks.scan_spec import ACTUAL, EXPECTED, EntrySpec, ScanSpec
+from checks.scan_spec import EXPECTED, EntrySpec, ScanSpec
 from scrub.codec import xxh64
 from scrub.codec.digest import RowDigests, verify_digest
 from scrub.codec.predicate import evaluate, truth
@@ -45,7 +45,7 @@ _ARROW_SCHEMA = pa.schema(
 )
 _EVERY_ROW = np.empty(0, dtype=np.bool_)
 
-BucketSums = NDArray[np.uint64]  # (buckets, 3): count, first digests, second digests
+BucketSums = NDArray[np.uint64]  # (buckets, 4): see scrub.codec.xxh64.add_to_buckets
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,46 +62,44 @@ def fingerprint_splits(
 ) -> Iterator[pa.RecordBatch]:
     """Sums per index and bucket over all readable splits, and a report on each split."""
     verify_digest()
-    sums: dict[tuple[int, int], BucketSums] = {}
+    sums: dict[int, BucketSums] = {}
     reports: list[tuple[int, str]] = []
     for numbered in splits:
         spec = specs[numbered.relation]
-        before = {
-            (entry.slot, entry.sign): sums[entry.slot, entry.sign].copy()
-            for entry in spec.entries
-            if (entry.slot, entry.sign) in sums
-        }
+        slots = [entry.slot for entry in spec.entries]
+        before = {slot: sums[slot].copy() for slot in slots if slot in sums}
         reader = SplitReader(numbered.split, spec.columns, spec.storage_options)
         try:
             rows = sum(_add_batch(batch, spec, sums) for batch in reader.batches())
             report: dict[str, object] = {"rows": rows, "bytes": reader.bytes_read}
         except UnreadableSplit as error:
-            for entry in spec.entries:
-                sums.pop((entry.slot, entry.sign), None)
+            for slot in slots:
+                sums.pop(slot, None)
             sums.update(before)
             report = {"rows": 0, "bytes": 0, "error": error.reason}
         reports.append((numbered.number, json.dumps(report)))
-    for (slot, sign), buckets in sums.items():
-        yield _as_batch(slot, sign, buckets)
+    for slot, buckets in sums.items():
+        yield _as_batch(slot, buckets)
     if reports:
         yield _report_batch(reports)
 
 
-def _add_batch(
-    batch: pa.RecordBatch, spec: ScanSpec, sums: dict[tuple[int, int], BucketSums]
-) -> int:
+def _add_batch(batch: pa.RecordBatch, spec: ScanSpec, sums: dict[int, BucketSums]) -> int:
     key = RowDigests.start(batch.num_rows, spec.salt).fold(
         [batch.column(name) for name in spec.primary_key], spec.salt
     )
     for entry in spec.entries:
-        buckets = sums.get((entry.slot, entry.sign))
-        if buckets is None:
-            buckets = np.zeros((1 << spec.bucket_bits, 3), dtype=np.uint64)
-            sums[entry.slot, entry.sign] = buckets
+        if entry.slot not in sums:
+            sums[entry.slot] = np.zeros((1 << spec.bucket_bits, 4), dtype=np.uint64)
         digests = key.fold([column_of(n, batch) for n in entry.beside_primary_key], spec.salt)
-        chosen = rows_that_count(entry, batch)
         xxh64.add_to_buckets(
-            key.first, 64 - spec.bucket_bits, chosen, digests.first, digests.second, buckets
+            key.first,
+            64 - spec.bucket_bits,
+            rows_that_count(entry, batch),
+            digests.first,
+            digests.second,
+            entry.sign == EXPECTED,
+            sums[entry.slot],
         )
     return int(batch.num_rows)
 
@@ -120,19 +118,18 @@ def rows_that_count(entry: EntrySpec, batch: pa.RecordBatch) -> NDArray[np.bool_
     return chosen
 
 
-def _as_batch(slot: int, sign: int, buckets: BucketSums) -> pa.RecordBatch:
-    used = np.flatnonzero(buckets[:, 0])
-    counts, first, second = buckets[used].T
-    nothing = np.zeros(len(used), dtype=np.int64)
+def _as_batch(slot: int, buckets: BucketSums) -> pa.RecordBatch:
+    used = np.flatnonzero(buckets[:, 0] | buckets[:, 1])
+    expected, actual, first, second = buckets[used].T
     columns = {
         "slot": np.full(len(used), slot, dtype=np.int32),
         "bucket": used.astype(np.int32),
-        "expected": counts.astype(np.int64) if sign == EXPECTED else nothing,
-        "actual": counts.astype(np.int64) if sign == ACTUAL else nothing,
+        "expected": expected.astype(np.int64),
+        "actual": actual.astype(np.int64),
     }
     for name, digests in (("first", first), ("second", second)):
-        columns[f"{name}_high"] = (digests >> np.uint64(32)).astype(np.int64) * sign
-        columns[f"{name}_low"] = (digests & np.uint64(0xFFFFFFFF)).astype(np.int64) * sign
+        columns[f"{name}_high"] = (digests >> np.uint64(32)).astype(np.int64)
+        columns[f"{name}_low"] = (digests & np.uint64(0xFFFFFFFF)).astype(np.int64)
     arrays = [pa.array(columns[name]) for name in _ARROW_SCHEMA.names[:-1]]
     return pa.RecordBatch.from_arrays(
         [*arrays, pa.nulls(len(used), pa.string())], schema=_ARROW_SCHEMA

@@ -65,7 +65,7 @@ def bucket_bits(rows: int | None) -> int:
     """How many buckets, as a power of two: a few hundred rows each, within bounds."""
     if rows is None:
         return BUCKET_BITS_UNKNOWN
-    wanted = math.ceil(math.log2(max(rows / ROWS_PER_BUCKET, 1)))
+    wanted = round(math.log2(max(rows / ROWS_PER_BUCKET, 1)))
     return min(max(wanted, BUCKET_BITS_MIN), BUCKET_BITS_MAX)
 
 

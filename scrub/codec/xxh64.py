@@ -210,19 +210,26 @@ def add_to_buckets(
     chosen: NDArray[np.bool_],
     first: Digests,
     second: Digests,
+    is_expected: bool,
     sums: Digests,
-) -> int:
-    """Add (1, first, second) of every chosen row to its bucket; an empty `chosen` means all."""
-    added = 0
+) -> None:
+    """Count every chosen row in its bucket, and add its digests there, or take them away.
+
+    A bucket holds four numbers: rows expected, entries there, and both sums of digests, of which
+    entries take away what rows add. An empty `chosen` means all rows.
+    """
     for row in range(len(placement)):
         if len(chosen) and not chosen[row]:
             continue
         bucket = placement[row] >> uint64(shift)
-        sums[bucket, 0] += uint64(1)
-        sums[bucket, 1] += first[row]
-        sums[bucket, 2] += second[row]
-        added += 1
-    return added
+        if is_expected:
+            sums[bucket, 0] += uint64(1)
+            sums[bucket, 2] += first[row]
+            sums[bucket, 3] += second[row]
+        else:
+            sums[bucket, 1] += uint64(1)
+            sums[bucket, 2] -= first[row]
+            sums[bucket, 3] -= second[row]
 
 
 @njit(cache=True)
