@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A check in a process of its own, where nothing before it has taken memory."""
 
-import argparse
 import json
-import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.data import Lake
 from benchmarks.memory import watched_memory
 from benchmarks.shapes import BY_CUSTOMER
-from benchmarks.timing import Timing, timed
+from benchmarks.timing import Effort, Timing, timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +21,12 @@ class FreshCheck:
     memory_bytes: int
 
 
-def check_in_fresh_process(data: Path, rows: int, warm: int, repeat: int) -> FreshCheck:
+def check_in_fresh_process(data: Path, rows: int, effort: Effort) -> FreshCheck:
     """Start Spark, check to warm up and then to measure, and end again."""
     lake = Lake.under(data, rows)
     lake.generate([BY_CUSTOMER])
-    options = ["--data", data, "--rows", rows, "--warm", warm, "--repeat", repeat]
-    command = [sys.executable, "-m", "benchmarks.fresh_process", *map(str, options)]
+    options = json.dumps({"data": str(data), "rows": rows, "effort": asdict(effort)})
+    command = [sys.executable, "-m", "benchmarks.fresh_process", options]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
         watched_memory(process.pid) as peak,
@@ -44,21 +42,16 @@ def main() -> None:
     """Measure in this process; the seconds go to standard output."""
     from benchmarks.checking import check, session
 
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--rows", type=int, required=True)
-    parser.add_argument("--warm", type=int, required=True)
-    parser.add_argument("--repeat", type=int, required=True)
-    options = parser.parse_args()
-    os.environ.setdefault("SCRUB_STATE_DIR", str(options.data / "state"))
-    lake = Lake.under(options.data, options.rows)
+    options = json.loads(sys.argv[1])
+    effort = Effort(**options["effort"])
+    lake = Lake.under(Path(options["data"]), options["rows"])
     with session() as spark:
 
         def work() -> None:
             check(spark, lake, [BY_CUSTOMER])
 
-        title = f"check of {options.rows:,} rows in a fresh process"
-        timing = timed(title, [work] * options.warm, work, options.repeat)
+        title = f"check of {lake.rows:,} rows in a fresh process"
+        timing = timed(title, [work] * effort.warm, work, effort)
     print(json.dumps([timing.seconds, timing.disturbance]))
 
 

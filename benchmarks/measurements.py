@@ -14,7 +14,7 @@ from benchmarks.checking import bytes_read, check
 from benchmarks.data import DEFECTS, Lake
 from benchmarks.fresh_process import FreshCheck, check_in_fresh_process
 from benchmarks.shapes import BY_CUSTOMER, BY_CUSTOMER_DAMAGED, FOUR_INDEXES, IndexShape
-from benchmarks.timing import Timing, timed
+from benchmarks.timing import Effort, Timing, timed
 from scrub.model.request import Engine, Strategy
 
 DATACOMPY_ROWS_MAX = 2_000_000
@@ -27,11 +27,8 @@ Comparison = Callable[[Lake, IndexShape], int]
 class Measurements:
     """Timings of the check and of its peers in one warm session."""
 
-    def __init__(
-        self, spark: SparkSession, directory: Path, rows: int, *, warm: int, repeat: int
-    ) -> None:
-        self.spark, self.directory, self.rows = spark, directory, rows
-        self.warm, self.repeat = warm, repeat
+    def __init__(self, spark: SparkSession, directory: Path, rows: int, effort: Effort) -> None:
+        self.spark, self.directory, self.rows, self.effort = spark, directory, rows, effort
 
     # The check
 
@@ -131,17 +128,17 @@ class Measurements:
 
     @cached_property
     def small(self) -> FreshCheck:
-        return check_in_fresh_process(self.directory, self.small_rows, self.warm, self.repeat)
+        return check_in_fresh_process(self.directory, self.small_rows, self.effort)
 
     @cached_property
     def large(self) -> FreshCheck:
-        return check_in_fresh_process(self.directory, self.rows, self.warm, self.repeat)
+        return check_in_fresh_process(self.directory, self.rows, self.effort)
 
     @cached_property
     def huge(self) -> FreshCheck | None:
         """None when it did not come to its end, which the process itself has explained."""
         try:
-            return check_in_fresh_process(self.directory, HUGE_ROWS, 0, 1)
+            return check_in_fresh_process(self.directory, HUGE_ROWS, Effort(warm=0, repeat=1))
         except subprocess.CalledProcessError:
             return None
 
@@ -174,7 +171,7 @@ class Measurements:
         def work() -> None:
             demand(title, compare(lake, BY_CUSTOMER), 0)
 
-        return timed(title, [see_planted, *[work] * (self.warm - 1)], work, self.repeat)
+        return timed(title, [see_planted, *[work] * (self.effort.warm - 1)], work, self.effort)
 
     def _scan(self, title: str, scan: Comparison) -> Timing:
         lake = self._lake(self.rows, BOTH)
@@ -185,4 +182,4 @@ class Measurements:
         return self._timed(title, work)
 
     def _timed(self, title: str, work: Callable[[], None]) -> Timing:
-        return timed(title, [work] * self.warm, work, self.repeat)
+        return timed(title, [work] * self.effort.warm, work, self.effort)

@@ -17,8 +17,8 @@ from benchmarks.checking import session
 from benchmarks.environment import environment
 from benchmarks.lines import LINES, Line
 from benchmarks.measurements import Measurements
+from benchmarks.timing import DISTURBANCE_MAX, Effort
 
-DISTURBANCE_MAX = 0.05
 MET = {True: "yes", False: "MISSED", None: ""}
 HEADERS = ("measurement", "best s", "median s", "rows/s/core", "ratio", "target", "met", "note")
 
@@ -27,13 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 also when a target is missed, 1 when an answer is wrong."""
     options = _parser().parse_args(arguments)
     os.environ.setdefault("SCRUB_STATE_DIR", str(options.data / "state"))
+    effort = Effort(warm=options.warm, repeat=options.repeat, patience_seconds=options.patience)
     found = environment()
     print(", ".join(f"{name} {value}" for name, value in found.items()))
     try:
         with session() as spark:
-            m = Measurements(
-                spark, options.data, options.rows, warm=options.warm, repeat=options.repeat
-            )
+            m = Measurements(spark, options.data, options.rows, effort)
             lines = [(name, line) for name in _chosen(options) for line in LINES[name](m)]
     except WrongAnswer as error:
         print(f"WRONG ANSWER: {error}", file=sys.stderr)
@@ -54,6 +53,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--data", type=Path, default=temporary, help="where lakes are kept (%(default)s)")
     add("--warm", type=int, default=2, help="runs of each before it is measured (%(default)s)")
     add("--repeat", type=int, default=3, help="measured runs of each (%(default)s)")
+    add(
+        "--patience",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="for each measurement, wait so long for other processes to leave the machine alone",
+    )
     add("--only", nargs="+", choices=LINES, metavar="NAME", help=", ".join(LINES))
     add("--huge", action="store_true", help="also check 100 M rows: 10 GB of data, minutes")
     add("--json", type=Path, metavar="FILE", help="save the figures")

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from benchmarks.processor_use import ProcessorUse
 
+DISTURBANCE_MAX = 0.05
+_LOOK_SECONDS = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -26,19 +29,49 @@ class Timing:
         return statistics.median(self.seconds)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How often things are run, and how long to wait for a machine that others use."""
+
+    warm: int
+    repeat: int
+    patience_seconds: float = 0.0  # for each measurement; disturbed runs are made again meanwhile
+
+
 def timed(
-    what: str, warm: Sequence[Callable[[], object]], work: Callable[[], object], repeat: int
+    what: str, warm: Sequence[Callable[[], object]], work: Callable[[], object], effort: Effort
 ) -> Timing:
     """Run each of `warm`, then `work` several times; standard error tells what is going on."""
-    print(f"measuring: {what} ", end="", flush=True, file=sys.stderr)
+    _say(f"measuring: {what} ")
     for make_warm in warm:
         make_warm()
-    seconds, disturbance = [], 0.0
-    for _ in range(repeat):
-        use, began = ProcessorUse.now(), time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - began)
-        disturbance = max(disturbance, ProcessorUse.now().share_of_others_since(use))
-        print(f" {seconds[-1]:.2f} s", end="", flush=True, file=sys.stderr)
-    print(file=sys.stderr)
-    return Timing(tuple(seconds), disturbance)
+    runs: list[tuple[float, float]] = []
+    deadline = time.monotonic() + effort.patience_seconds
+    while len(runs) < effort.repeat:
+        _wait_for_quiet(deadline)
+        seconds, disturbance = _run(work)
+        again = disturbance > DISTURBANCE_MAX and time.monotonic() < deadline
+        _say(f" ({seconds:.2f} s, disturbed)" if again else f" {seconds:.2f} s")
+        if not again:
+            runs.append((seconds, disturbance))
+    _say("\n")
+    return Timing(tuple(seconds for seconds, _ in runs), max(others for _, others in runs))
+
+
+def _run(work: Callable[[], object]) -> tuple[float, float]:
+    before, began = ProcessorUse.now(), time.perf_counter()
+    work()
+    seconds = time.perf_counter() - began
+    return seconds, ProcessorUse.now().share_of_others_since(before)
+
+
+def _wait_for_quiet(deadline: float) -> None:
+    others = 1.0
+    while others > DISTURBANCE_MAX and time.monotonic() < deadline:
+        before = ProcessorUse.now()
+        time.sleep(_LOOK_SECONDS)
+        others = ProcessorUse.now().share_of_others_since(before)
+
+
+def _say(text: str) -> None:
+    print(text, end="", flush=True, file=sys.stderr)
