@@ -336,8 +336,9 @@ def write_files(
 ) -> None:
     directory.mkdir(parents=True)
     schema = pa.schema([(column, ARROW[types[column]]) for column in columns])
-    half = (len(rows) + 1) // 2
-    for number, part in enumerate((rows[:half], rows[half:])):
+    # Every other relation is cut in two files: each file is a task, and a task costs its start.
+    half = (len(rows) + 1) // 2 if len(rows) % 2 else len(rows)
+    for number, part in enumerate(part for part in (rows[:half], rows[half:]) if part or not rows):
         arrays = [
             pa.array([row[i] for row in part], schema.field(i).type) for i in range(len(columns))
         ]
