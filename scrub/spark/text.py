@@ -6,6 +6,7 @@ One text for each value, so that entries of indexes of any shape travel in one f
 
 import math
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -38,6 +39,9 @@ def from_text(text: str | None, column_type: ColumnType) -> Value:
         case TypeName.FLOAT | TypeName.DOUBLE:
             number = float(text)
             return number if math.isfinite(number) else text
+        case TypeName.DECIMAL:
+            # Spark writes 1E-10 or, in ANSI mode, 0.0000000001; a defect must have one text.
+            return format(Decimal(text), "f")
         case TypeName.TIMESTAMP:
             return _instant(int(text))
         case TypeName.TIMESTAMP_NTZ:
