@@ -28,7 +28,7 @@ tables:
     primary_key: [id]
     indexes:
       by_number:   {columns: [number], unique: true}
-      by_customer: {columns: [customer_id, {column: id, order: desc}], storing: [status, amount]}
+      by_customer: {columns: [customer_id, {column: id, order: desc}], storing: [status]}
       open_orders: {columns: [placed_on], where: "status = 'open'", storing: [amount]}
       by_coupon:   {columns: [coupon], nulls: skip}
 """

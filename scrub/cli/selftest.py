@@ -133,9 +133,11 @@ def _unexpected(engine: str, keys: "Sequence[DefectKey]") -> Iterator[str]:
 def _verdict(result: "SelfTestResult") -> str:
     passed = sum(trial.passed for trial in result.trials)
     unexpected = sum(map(len, result.unexpected.values()))
+    missed = counted(len(result.trials) - passed, "fault")
+    strange = counted(unexpected, "difference")
     words = {
         0: "passed: every planted fault was found, and nothing else",
-        1: f"failed: {counted(unexpected, 'defect')} that nobody planted; please report this",
+        1: f"failed: {missed} missed, {strange} where nothing was planted; please report this",
         3: "incomplete: what was tried was found, but not everything could be tried",
     }[result.exit_code]
     faults = f"{passed:,} of {counted(len(result.trials), 'fault')} found"

@@ -111,7 +111,16 @@ UNTRIED = replace(
             0,
             ["a sample of 100 of 1,000 rows", "3 defects (scrub check table orders", "passed"],
         ),
-        (MISSED, 1, ["NOT FOUND", "and 2 more", "primary key (7,)", "failed: 12 defects"]),
+        (
+            MISSED,
+            1,
+            [
+                "NOT FOUND",
+                "and 2 more",
+                "primary key (7,)",
+                "failed: 1 fault missed, 12 differences",
+            ],
+        ),
         (UNTRIED, 3, ["Could not be tried", "by_y: every fault (x)", "incomplete"]),
     ],
 )
