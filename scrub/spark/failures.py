@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 _FILE_IN_MESSAGE = re.compile(
     r"(?:Encountered error while reading file|Error while reading file) (\S+?)\.? ", re.DOTALL
 )
-_UNREADABLE_SPLIT = re.compile(r"UnreadableSplit: .*: (.*)")
+_UNREADABLE_SPLIT = re.compile(r"UnreadableSplit: .*?: (.*)")  # a reason may hold colons, too
 _CONDITION = re.compile(r"(?:[\w.]+: )?\[([A-Z_.0-9]+)\] ")
 _CAUSE = re.compile(r"Caused by: [\w.]+(?:Exception|Error): (.*)")
 _PYTHON_ERROR = re.compile(r"[\w.]*(?:Error|Exception|UnreadableSplit): ")
