@@ -3,6 +3,7 @@
 
 import time
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -105,5 +106,5 @@ def _next_steps(keep: Path | None) -> str:
     if keep is None:
         first = {f"scrub demo --keep {_KEPT}": "make the lake again, and keep it to look around"}
     else:
-        first = {f"cd {keep} && scrub check table orders --explain": "see what a check reads"}
+        first = {f"cd {quote(str(keep))} && scrub check table orders --explain": "see the plan"}
     return tabulate((first | steps).items(), tablefmt="plain")
