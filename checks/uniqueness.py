@@ -45,16 +45,16 @@ def rows_sharing(expected: DataFrame, table: Table, index: Index, slot: int) -> 
         as_text(F.col(name).cast(str(type_of(column))), type_of(column))
         for name, column in zip(keys, index.key, strict=True)
     ]
-    nothing = F.lit(None).cast("array<string>")
     return rows.select(
         F.lit(slot).alias("slot"),
         F.lit(DefectKind.UNIQUE_VIOLATION.value).alias("kind"),
         F.lit(1).cast("bigint").alias("expected_copies"),
-        F.lit(0).cast("bigint").alias("actual_copies"),
+        F.lit(1).cast("bigint").alias("actual_copies"),
         F.col("primary_key"),
         F.array(*key_texts).alias("index_key"),
+        # The entry is as it should be: what is wrong is that another row has one like it.
         F.col("stored").alias("expected"),
-        nothing.alias("actual"),
+        F.col("stored").alias("actual"),
     ).dropDuplicates(["primary_key", "index_key"])
 
 
