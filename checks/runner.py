@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
 
 from checks.canary import canary_frame, has_native
 from checks.culprits import Culprits
@@ -38,7 +38,7 @@ from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import Progress
 from scrub.model.request import Engine, Strategy
-from scrub.spark.collecting import collect_arrow
+from scrub.spark.collecting import collect_arrow, translated
 from scrub.spark.failures import cause_in_worker, reason_of
 from scrub.spark.session import shares_python
 from scrub.spark.watching import watched
@@ -67,7 +67,8 @@ def native_refusal(plan: CheckPlan, spark: SparkSession) -> str | None:
     if shares_python(spark) or not has_native(plan):
         return None
     try:
-        canary_frame(plan, spark).collect()
+        with translated():
+            canary_frame(plan, spark).collect()
     except PySparkException as error:
         return f"the canary failed: {cause_in_worker(error)}"
     return None
@@ -93,7 +94,7 @@ class _Run:
         self.culprits = Culprits(
             self.unread,
             self.scan.salt,
-            lambda frame: frame.collect(),
+            _collect_rows,
             self._all_rows,
             settings.redact,
         )
@@ -194,7 +195,7 @@ class _Run:
                 {} if self.plan.strategy is Strategy.MERGE else None
             )
             try:
-                with self._defects_of(slots, chosen, totals) as defects:
+                with translated(), self._defects_of(slots, chosen, totals) as defects:
                     self._take(defects, slots, chosen, totals)
                     return
             except (PySparkException, UnreadableSplit) as error:
@@ -337,7 +338,8 @@ class _Run:
             return
         while slot.number not in self.unread.slots:
             try:
-                self._find_shared_keys(slot, table)
+                with translated():
+                    self._find_shared_keys(slot, table)
                 return
             except (PySparkException, UnreadableSplit) as error:
                 if not self.culprits.set_aside(error, self.unread.readable(self.parts), [slot]):
@@ -390,6 +392,11 @@ class _Run:
                 seconds=time.monotonic() - self.began,
             )
         )
+
+
+def _collect_rows(frame: DataFrame) -> list[Row]:
+    with translated():
+        return frame.collect()
 
 
 def _count(defects: DataFrame) -> dict[int, dict[DefectKind, int]]:
