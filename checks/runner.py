@@ -46,7 +46,7 @@ from scrub.stores.base import ReadableStore
 from scrub.stores.native_scan import UnreadableSplit
 
 JOIN_ALL_FRACTION = 0.5  # when more buckets than this differ, joining everything is cheaper
-SLOTS_PER_JOIN_JOB = 16
+SLOTS_PER_JOIN_JOB = 6
 
 
 def run_check(

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from scrub.app import run_check
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.result import RunResult, Status
-from tests.checks.trials import Trial, oracle, trials, write_trials
+from tests.checks.trials import TRIALS_PER_TABLE, Trial, oracle, trials, write_trials
 
-TRIALS = 300
-TRIALS_PER_RUN = 50
+TABLES = 60  # of five trials each
+TABLES_PER_RUN = 30
 
 
 def collect_trials(count: int) -> list[Trial]:
@@ -40,11 +40,11 @@ def collect_trials(count: int) -> list[Trial]:
 
 @pytest.fixture(scope="module")
 def catalogs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, list[Trial]]]:
-    collected = collect_trials(TRIALS)
-    assert len(collected) == TRIALS
-    assert sum(bool(oracle(trial)) for trial in collected) > TRIALS // 3, "trials without defects"
+    collected = collect_trials(TABLES)
+    assert len(collected) * TRIALS_PER_TABLE >= 300
+    assert sum(len(oracle(trial)) for trial in collected) > 300, "trials without defects"
     batches = [
-        collected[at : at + TRIALS_PER_RUN] for at in range(0, len(collected), TRIALS_PER_RUN)
+        collected[at : at + TABLES_PER_RUN] for at in range(0, len(collected), TABLES_PER_RUN)
     ]
     return [(write_trials(batch, tmp_path_factory.mktemp("trials")), batch) for batch in batches]
 

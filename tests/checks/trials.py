@@ -58,6 +58,7 @@ POOLS: dict[str, list[Any]] = {
     "timestamp_ntz": [dt.datetime(1970, 1, 1), dt.datetime(2026, 3, 29, 2, 30, 0, 1)],
 }
 KEY_TYPES = ["bigint", "int", "string", "date", "decimal(10,2)", "binary", "timestamp"]
+TRIALS_PER_TABLE = 5
 NAMES = ["a", "b c", "d.e", "f`g", "Größe", "select", "h-1", 'q"t']
 
 Row = dict[str, Any]
@@ -194,33 +195,45 @@ def key_text(
 
 @st.composite
 def trials(draw: st.DrawFn) -> Trial:
-    """A small table with awkward names and values, its indexes, and what went wrong with them."""
+    """Several trials of one schema: awkward names and values, indexes, and what went wrong.
+
+    They live in one table, told apart by the column `trial`, because a check of many tiny tables
+    costs the planning of as many joins.
+    """
     names = draw(st.permutations(NAMES))[: draw(st.integers(2, 6))]
     key_size = draw(st.integers(1, min(2, len(names) - 1)))
-    types = {
+    types = {"trial": "bigint"} | {
         name: draw(st.sampled_from(KEY_TYPES if number < key_size else list(ARROW)))
         for number, name in enumerate(names)
     }
-    primary_key = names[:key_size]
-    row = st.fixed_dictionaries(
-        {
-            name: st.sampled_from(POOLS[kind])
-            if name in primary_key
-            else st.none() | st.sampled_from(POOLS[kind])
-            for name, kind in types.items()
-        }
-    )
-    unique_rows = st.lists(row, max_size=12, unique_by=lambda r: tuple(r[c] for c in primary_key))
-    rows = draw(unique_rows)
-    if rows and draw(st.integers(0, 9)) == 0:
-        rows = [*rows, draw(st.sampled_from(rows))]  # a duplicate primary key
+    primary_key = ["trial", *names[:key_size]]
+    each = [draw(rows_of_trial(number, types, primary_key)) for number in range(TRIALS_PER_TABLE)]
     indexes = []
     for number in range(draw(st.integers(1, 3))):
         index = draw(index_trials(f"i{number}", names, types, primary_key))
-        trial = Trial(types, primary_key, rows, [])
-        index.entries = draw(damaged(index, expected_entries(trial, index), trial))
+        for rows in each:
+            expected = expected_entries(Trial(types, primary_key, rows, []), index)
+            index.entries += draw(damaged(index, expected, types, primary_key))
         indexes.append(index)
-    return Trial(types, primary_key, rows, indexes)
+    return Trial(types, primary_key, [row for rows in each for row in rows], indexes)
+
+
+@st.composite
+def rows_of_trial(
+    draw: st.DrawFn, number: int, types: dict[str, str], primary_key: list[str]
+) -> list[Row]:
+    values = {
+        name: st.sampled_from(POOLS[kind])
+        if name in primary_key
+        else st.none() | st.sampled_from(POOLS[kind])
+        for name, kind in types.items()
+    }
+    row = st.fixed_dictionaries(values | {"trial": st.just(number)})
+    own_key = st.lists(row, max_size=12, unique_by=lambda r: tuple(r[c] for c in primary_key))
+    rows = draw(own_key)
+    if rows and draw(st.integers(0, 9)) == 0:
+        rows = [*rows, draw(st.sampled_from(rows))]  # a duplicate primary key
+    return rows
 
 
 @st.composite
@@ -228,7 +241,8 @@ def index_trials(
     draw: st.DrawFn, name: str, names: list[str], types: dict[str, str], primary_key: list[str]
 ) -> IndexTrial:
     order = draw(st.permutations(names))
-    key = order[: draw(st.integers(1, min(3, len(order))))]
+    # With `trial` in front, the keys of one trial never clash with another's.
+    key = ["trial", *order[: draw(st.integers(1, min(3, len(order))))]]
     rest = [column for column in order if column not in key and column not in primary_key]
     stored = rest[: draw(st.integers(0, len(rest)))]
     return IndexTrial(
@@ -267,16 +281,20 @@ def conditions(draw: st.DrawFn, names: list[str], types: dict[str, str]) -> Cond
 
 
 @st.composite
-def damaged(draw: st.DrawFn, index: IndexTrial, expected: list[Entry], trial: Trial) -> list[Entry]:
+def damaged(
+    draw: st.DrawFn,
+    index: IndexTrial,
+    expected: list[Entry],
+    types: dict[str, str],
+    primary_key: list[str],
+) -> list[Entry]:
     """The entries an index holds after a few accidents."""
     entries = list(expected)
-    columns = index.columns(trial.primary_key)
+    columns = index.columns(primary_key)
     for _ in range(draw(st.integers(0, 3))):
         accident = draw(st.sampled_from(["lose", "copy", "change", "swap", "invent"]))
         if accident == "invent" or not entries:
-            values = [
-                draw(st.none() | st.sampled_from(POOLS[trial.types[column]])) for column in columns
-            ]
+            values = [draw(st.none() | st.sampled_from(POOLS[types[column]])) for column in columns]
             entries.append(tuple(values))
             continue
         at = draw(st.integers(0, len(entries) - 1))
@@ -293,7 +311,7 @@ def damaged(draw: st.DrawFn, index: IndexTrial, expected: list[Entry], trial: Tr
                 entry[position], swapped[position] = swapped[position], entry[position]
                 entries[other] = tuple(swapped)
             else:
-                pool = POOLS[trial.types[columns[position]]]
+                pool = POOLS[types[columns[position]]]
                 entry[position] = draw(st.none() | st.sampled_from(pool))
             entries[at] = tuple(entry)
     return draw(st.permutations(entries))
