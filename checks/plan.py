@@ -158,8 +158,13 @@ def _plan_table(
         indexes=plans,
         bucket_bits=bucket_bits(None if None in rows else max(r for r in rows if r is not None)),
         where=request.where,
-        notes=_notes(facts, request.where),
+        notes=(*_notes(facts, request.where), *_engine_note(request, native_refusal)),
     )
+
+
+def _engine_note(request: CheckRequest, native_refusal: str | None) -> Iterator[str]:
+    if native_refusal and request.engine is Engine.AUTO:
+        yield f"Spark read everything: {native_refusal}"
 
 
 def _resolve_types(source: IndexSource) -> Index:
