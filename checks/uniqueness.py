@@ -52,9 +52,9 @@ def rows_sharing(expected: DataFrame, table: Table, index: Index, slot: int) -> 
         F.lit(1).cast("bigint").alias("actual_copies"),
         F.col("primary_key"),
         F.array(*key_texts).alias("index_key"),
-        # The entry is as it should be: what is wrong is that another row has one like it.
-        F.col("stored").alias("expected"),
-        F.col("stored").alias("actual"),
+        # No entry is in question: what is wrong is that another row has the same key.
+        F.lit(None).cast("array<string>").alias("expected"),
+        F.lit(None).cast("array<string>").alias("actual"),
     ).dropDuplicates(["primary_key", "index_key"])
 
 
@@ -75,7 +75,7 @@ def _key_hash(index: Index) -> Column:
 
 
 def _keyed(expected: DataFrame, table: Table, index: Index) -> DataFrame:
-    """Complete entries with comparable key columns, and primary key and stored values as text."""
+    """Complete entries with comparable key columns, and the primary key as text."""
     identity = {column.name: number for number, column in enumerate(index.key + index.suffix)}
     columns: list[Column] = [
         comparable(F.col(f"k{number}"), type_of(column)).alias(f"key{number}")
@@ -84,10 +84,4 @@ def _keyed(expected: DataFrame, table: Table, index: Index) -> DataFrame:
     primary_key = [
         as_text(F.col(f"k{identity[name]}"), table.column(name).type) for name in table.primary_key
     ]
-    stored = [
-        as_text(F.col(f"s{number}"), type_of(column)) for number, column in enumerate(index.stored)
-    ]
-    texts = F.array(*stored) if stored else F.expr("cast(array() as array<string>)")
-    return _complete(expected, index).select(
-        *columns, F.array(*primary_key).alias("primary_key"), texts.alias("stored")
-    )
+    return _complete(expected, index).select(*columns, F.array(*primary_key).alias("primary_key"))
