@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checks.entries import actual_entries, expected_entries
@@ -19,9 +19,8 @@ def name_defects(
     slots: Sequence[Slot],
     relations: Sequence[Relation],
     rows_of: RowsOf,
-    totals: dict[int, Observation] | None = None,
 ) -> DataFrame:
-    """Defects of all slots; with `totals`, each join also counts the rows and entries it saw."""
+    """Defects of all slots, each found by the join of its two sides."""
     frames = []
     for slot in slots:
         table, index = relations_of(slot, relations)
@@ -30,13 +29,6 @@ def name_defects(
             actual_entries(rows_of(index), slot.index, slot.table.where),
             slot.index,
         )
-        if totals is not None:
-            totals[slot.number] = Observation(f"totals-{slot.number}-{id(pairs)}")
-            pairs = pairs.observe(
-                totals[slot.number],
-                F.sum("expected_copies").alias("rows"),
-                F.sum("actual_copies").alias("entries"),
-            )
         frames.append(defects_among(pairs, slot.table.table, slot.index, slot.number))
     return reduce(DataFrame.unionAll, frames)
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation, Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from checks.canary import canary_frame, has_native
 from checks.culprits import Culprits
 from checks.diagnosis import Failure
-from checks.entries import expected_entries
+from checks.entries import actual_entries, expected_entries
 from checks.findings import Findings, SlotFindings, to_defect
 from checks.fingerprint import fingerprint_job
 from checks.finished_parts import FinishedParts
@@ -191,12 +191,9 @@ class _Run:
     def _name(self, group: list[Slot], chosen: Mapping[int, ChosenBuckets | None]) -> None:
         self._progress("naming defects", 0, None)
         while slots := [slot for slot in group if slot.number not in self.unread.slots]:
-            totals: dict[int, Observation] | None = (
-                {} if self.plan.strategy is Strategy.MERGE else None
-            )
             try:
-                with translated(), self._defects_of(slots, chosen, totals) as defects:
-                    self._take(defects, slots, chosen, totals)
+                with translated(), self._defects_of(slots, chosen) as defects:
+                    self._take(defects, slots, chosen)
                     return
             except (PySparkException, UnreadableSplit) as error:
                 if not self.culprits.set_aside(error, self.unread.readable(self.parts), slots):
@@ -207,7 +204,6 @@ class _Run:
         self,
         slots: Sequence[Slot],
         chosen: Mapping[int, ChosenBuckets | None],
-        totals: dict[int, Observation] | None = None,
         later: "_Run | None" = None,
     ) -> Iterator[DataFrame]:
         """The defects of some indexes, computed once however often the frame is used."""
@@ -226,7 +222,7 @@ class _Run:
                 frames[relation.number] = frame
             return frames[relation.number]
 
-        defects = name_defects(of_run, run.relations, rows_of, totals).persist()
+        defects = name_defects(of_run, run.relations, rows_of).persist()
         kept.append(defects)
         try:
             yield defects
@@ -251,13 +247,12 @@ class _Run:
         defects: DataFrame,
         slots: Sequence[Slot],
         chosen: Mapping[int, ChosenBuckets | None],
-        totals: Mapping[int, Observation] | None,
     ) -> None:
         """Count defects, settle them if asked to, and collect those to be shown."""
         counts = _count(defects)
         for slot in slots:
-            self._note_strategy(slot, chosen, totals)
-            if slot.number not in counts and totals is None:
+            self._note_strategy(slot, chosen)
+            if slot.number not in counts and self.plan.strategy is not Strategy.MERGE:
                 self.found[slot.number].incomplete = (
                     "fingerprints differ, but the entries agree: "
                     "the data changed while it was read; run the check again"
@@ -281,18 +276,16 @@ class _Run:
         if any(self.found[slot.number].counts for slot in slots):
             self._collect(without(defects, undecidable))
 
-    def _note_strategy(
-        self,
-        slot: Slot,
-        chosen: Mapping[int, ChosenBuckets | None],
-        totals: Mapping[int, Observation] | None,
-    ) -> None:
+    def _note_strategy(self, slot: Slot, chosen: Mapping[int, ChosenBuckets | None]) -> None:
         found = self.found[slot.number]
         if chosen[slot.number] is None:
             found.strategy = Strategy.MERGE.value
-        if totals is not None:
-            seen = totals[slot.number].get
-            found.rows, found.entries = seen["rows"] or 0, seen["entries"] or 0
+        if self.plan.strategy is Strategy.MERGE:
+            # No fingerprints counted the rows; counting alone reads hardly any column.
+            table, index = relations_of(slot, self.relations)
+            where = slot.table.where
+            found.rows = expected_entries(self._all_rows(table), slot.index, where).count()
+            found.entries = actual_entries(self._all_rows(index), slot.index, where).count()
 
     def _settle(
         self,
