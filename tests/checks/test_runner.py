@@ -188,3 +188,15 @@ def test_a_duplicate_row_is_one_defect_however_many_indexes_show_it(
     result = run_check(CheckRequest(catalog=catalog), spark=spark)
     assert found(result) == [("duplicate_primary_key", 9)]
     assert result.defects_total == 1
+
+
+def test_joining_everything_finds_a_clean_table_clean_and_counts_it(
+    tmp_path: Path, spark: Any
+) -> None:
+    """Observing the totals of an empty adaptive plan once failed inside Spark."""
+    rows = orders(2_000)
+    catalog = parquet_lake(tmp_path, rows, entries_of(rows), files=4)
+    request = CheckRequest(catalog=catalog, strategy=Strategy.MERGE)
+    (outcome,) = run_check(request, spark=spark).outcomes
+    assert outcome.status is Status.CLEAN
+    assert (outcome.rows, outcome.entries) == (2_000, 2_000)
