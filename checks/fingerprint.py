@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One job that fingerprints parts of tables and indexes with both engines and adds them up."""
+"""The jobs that fingerprint parts of tables and indexes, one for each engine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial, reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from checks.entries import (
     beside_primary_key,
@@ -16,12 +15,7 @@ from checks.entries import (
     primary_key_of,
     type_of,
 )
-from checks.native_fingerprint import (
-    FINGERPRINT_COLUMNS,
-    FINGERPRINT_SCHEMA,
-    NumberedSplit,
-    fingerprint_splits,
-)
+from checks.native_fingerprint import SUMS_SCHEMA, NumberedSplit, add_up, fingerprint_splits
 from checks.parts import Part, pack
 from checks.scan_spec import ACTUAL, EXPECTED, ScanSpec
 from checks.slots import Relation, Slot, scan_spec
@@ -33,41 +27,49 @@ from scrub.spark.tasks import run_in_tasks
 from scrub.stores.base import ReadableStore
 
 TASKS_PER_CORE = 3  # enough to even out splits of different size, few enough to share sums
+DRIVER_ROOM = 128 << 20
+"""Sums of more bytes than this are added up by tasks before the driver gets them; below it, the
+second stage would cost more than it saves."""
 
 
-def fingerprint_job(
+def fingerprint_splits_natively(
+    spark: SparkSession, parts: Sequence[Part], slots: frozenset[int], salt: Salt
+) -> DataFrame:
+    """Sums over the native parts and a report on each, as SUMS_SCHEMA."""
+    tasks = pack(parts, TASKS_PER_CORE * parallelism(spark))
+    relations = {part.relation.number: part.relation for part in parts}
+    specs = {number: scan_spec(relation, slots, salt) for number, relation in relations.items()}
+    work = partial(_fingerprint_task, tasks=tasks, specs=specs)
+    sums = run_in_tasks(spark, len(tasks), work, SUMS_SCHEMA)
+    if len(tasks) * _bytes_of_sums(specs) <= DRIVER_ROOM:
+        return sums
+    spread = sums.repartition(parallelism(spark), "slot", "chunk")
+    return spread.mapInArrow(add_up, SUMS_SCHEMA)
+
+
+def _bytes_of_sums(specs: Mapping[int, ScanSpec]) -> int:
+    """At most what one task returns."""
+    buckets = {
+        entry.slot: 1 << spec.bucket_bits for spec in specs.values() for entry in spec.entries
+    }
+    return 32 * sum(buckets.values())
+
+
+def fingerprint_by_sql(
     spark: SparkSession,
     parts: Sequence[Part],
     stores: Mapping[str, ReadableStore],
     slots: frozenset[int],
     salt: Salt,
 ) -> DataFrame:
-    """Sums per index and bucket over the parts, each bucket once, and reports on native splits."""
-    native = [part for part in parts if part.relation.is_native]
-    frames = [_native_frame(spark, native, slots, salt)] if native else []
+    """Sums over the parts that only Spark reads: slot, bucket and SUM_COLUMNS."""
+    frames = []
     for relation in {part.relation.number: part.relation for part in parts}.values():
-        if not relation.is_native:
-            splits = [s for part in parts if part.relation is relation for s in part.splits]
-            store = stores[relation.side.facts.store]
-            rows = store.frame(spark, relation.side.facts, relation.columns, splits)
-            frames.append(_sql_frame(rows, relation, slots, salt))
-    together = reduce(DataFrame.unionAll, frames)
-    # Each task has summed up its own parts already; what is left to add is one row a bucket.
-    spread = together.repartition(2 * parallelism(spark), "slot", "bucket")
-    return spread.groupBy("slot", "bucket").agg(
-        *(F.sum(name).alias(name) for name in FINGERPRINT_COLUMNS),
-        F.max("report").alias("report"),
-    )
-
-
-def _native_frame(
-    spark: SparkSession, parts: Sequence[Part], slots: frozenset[int], salt: Salt
-) -> DataFrame:
-    tasks = pack(parts, TASKS_PER_CORE * parallelism(spark))
-    relations = {part.relation.number: part.relation for part in parts}
-    specs = {number: scan_spec(relation, slots, salt) for number, relation in relations.items()}
-    work = partial(_fingerprint_task, tasks=tasks, specs=specs)
-    return run_in_tasks(spark, len(tasks), work, FINGERPRINT_SCHEMA)
+        splits = [s for part in parts if part.relation is relation for s in part.splits]
+        store = stores[relation.side.facts.store]
+        rows = store.frame(spark, relation.side.facts, relation.columns, splits)
+        frames.append(_sql_frame(rows, relation, slots, salt))
+    return reduce(DataFrame.unionAll, frames)
 
 
 def _fingerprint_task(

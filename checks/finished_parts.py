@@ -22,7 +22,7 @@ from checks.parts import Part
 from scrub.codec.digest import DIGEST_VERSION, Salt
 from scrub.model.plan import CheckPlan
 
-_ARRAYS = ("expected", "actual", "first", "second")
+_SLOT = "slot."
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +93,20 @@ def _pack(finished: Finished) -> Iterator[tuple[str, NDArray[Any]]]:
     yield "tables", np.array(list(finished.bytes_read), dtype=np.str_)
     yield "bytes_read", np.array(list(finished.bytes_read.values()), dtype=np.int64)
     for slot, sums in finished.sums.slots.items():
-        for name in _ARRAYS:
-            yield f"{slot}.{name}", getattr(sums, name)
+        yield f"{_SLOT}{slot}", sums.buckets
 
 
 def _unpack(arrays: dict[str, NDArray[Any]]) -> Finished:
-    slots = {int(name.split(".")[0]) for name in arrays if "." in name}
     first, second = (int(number) for number in arrays["salt"])
     return Finished(
         Salt(first, second),
         frozenset(int(number) for number in arrays["parts"]),
-        RunSums({slot: SlotSums(*(arrays[f"{slot}.{n}"] for n in _ARRAYS)) for slot in slots}),
+        RunSums(
+            {
+                int(name.removeprefix(_SLOT)): SlotSums(buckets)
+                for name, buckets in arrays.items()
+                if name.startswith(_SLOT)
+            }
+        ),
         dict(zip(arrays["tables"].tolist(), arrays["bytes_read"].tolist(), strict=True)),
     )

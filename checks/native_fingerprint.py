@@ -22,30 +22,24 @@ from scrub.model.relation import Split
 from scrub.stores.native_scan import SplitReader, UnreadableSplit
 
 REPORT_SLOT = -1
-FINGERPRINT_COLUMNS = (
-    "expected",
-    "actual",
-    "first_high",
-    "first_low",
-    "second_high",
-    "second_low",
-)
-FINGERPRINT_SCHEMA = (
-    "slot int, bucket int, "
-    + ", ".join(f"{name} bigint" for name in FINGERPRINT_COLUMNS)
-    + ", report string"
-)
-"""Sums travel in halves: Spark's own sum() raises on overflow, and halves of 32 bits cannot.
-A row with slot -1 is the report on the split whose number is in `bucket`."""
+CHUNK_BUCKETS = 4096
+SUMS_SCHEMA = "slot int, chunk int, sums binary, report string"
+"""Sums travel as the bytes of a piece of `BucketSums`: a row is CHUNK_BUCKETS buckets of one index,
+from bucket chunk * CHUNK_BUCKETS on. A row with slot -1 is the report on the split whose number is
+in `chunk`."""
 
 _ARROW_SCHEMA = pa.schema(
-    [("slot", pa.int32()), ("bucket", pa.int32())]
-    + [(name, pa.int64()) for name in FINGERPRINT_COLUMNS]
-    + [("report", pa.string())]
+    [
+        ("slot", pa.int32()),
+        ("chunk", pa.int32()),
+        ("sums", pa.binary()),
+        ("report", pa.string()),
+    ]
 )
 _EVERY_ROW = np.empty(0, dtype=np.bool_)
 
 BucketSums = NDArray[np.uint64]  # (buckets, 4): see scrub.codec.xxh64.add_to_buckets
+Piece = tuple[int, int]  # slot and chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +72,7 @@ def fingerprint_splits(
             sums.update(before)
             report = {"rows": 0, "bytes": 0, "error": error.reason}
         reports.append((numbered.number, json.dumps(report)))
-    for slot, buckets in sums.items():
-        yield _as_batch(slot, buckets)
-    if reports:
-        yield _report_batch(reports)
+    yield _as_batch(_pieces(sums), reports)
 
 
 def _add_batch(batch: pa.RecordBatch, spec: ScanSpec, sums: dict[int, BucketSums]) -> int:
@@ -118,30 +109,44 @@ def rows_that_count(entry: EntrySpec, batch: pa.RecordBatch) -> NDArray[np.bool_
     return chosen
 
 
-def _as_batch(slot: int, buckets: BucketSums) -> pa.RecordBatch:
-    used = np.flatnonzero(buckets[:, 0] | buckets[:, 1])
-    expected, actual, first, second = buckets[used].T
-    columns = {
-        "slot": np.full(len(used), slot, dtype=np.int32),
-        "bucket": used.astype(np.int32),
-        "expected": expected.astype(np.int64),
-        "actual": actual.astype(np.int64),
+def sums_of(octets: bytes) -> BucketSums:
+    """The sums in a row of SUMS_SCHEMA."""
+    return np.frombuffer(octets, dtype=np.uint64).reshape(-1, 4)
+
+
+def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of SUMS_SCHEMA with each piece once; reports pass through. Runs in a Spark task."""
+    sums: dict[Piece, BucketSums] = {}
+    reports: list[tuple[int, str]] = []
+    for batch in batches:
+        for row in batch.to_pylist():
+            piece = (row["slot"], row["chunk"])
+            if row["slot"] == REPORT_SLOT:
+                reports.append((row["chunk"], row["report"]))
+            elif piece in sums:
+                sums[piece] += sums_of(row["sums"])
+            else:
+                sums[piece] = sums_of(row["sums"]).copy()
+    yield _as_batch(sums, reports)
+
+
+def _pieces(sums: Mapping[int, BucketSums]) -> dict[Piece, BucketSums]:
+    """The sums cut into chunks, without those in which nothing was counted."""
+    return {
+        (slot, start // CHUNK_BUCKETS): piece
+        for slot, buckets in sums.items()
+        for start in range(0, len(buckets), CHUNK_BUCKETS)
+        if (piece := buckets[start : start + CHUNK_BUCKETS])[:, :2].any()
     }
-    for name, digests in (("first", first), ("second", second)):
-        columns[f"{name}_high"] = (digests >> np.uint64(32)).astype(np.int64)
-        columns[f"{name}_low"] = (digests & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    arrays = [pa.array(columns[name]) for name in _ARROW_SCHEMA.names[:-1]]
-    return pa.RecordBatch.from_arrays(
-        [*arrays, pa.nulls(len(used), pa.string())], schema=_ARROW_SCHEMA
-    )
 
 
-def _report_batch(reports: Sequence[tuple[int, str]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(
-        [
-            {"slot": REPORT_SLOT, "bucket": number, "report": report}
-            | dict.fromkeys(FINGERPRINT_COLUMNS, 0)
-            for number, report in reports
-        ],
-        schema=_ARROW_SCHEMA,
-    )
+def _as_batch(
+    sums: Mapping[Piece, BucketSums], reports: Sequence[tuple[int, str]]
+) -> pa.RecordBatch:
+    rows: list[tuple[int, int, bytes | None, str | None]] = [
+        (slot, chunk, piece.tobytes(), None) for (slot, chunk), piece in sums.items()
+    ]
+    rows += [(REPORT_SLOT, number, None, report) for number, report in reports]
+    columns = zip(*rows, strict=True) if rows else ((), (), (), ())
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, _ARROW_SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_SCHEMA)

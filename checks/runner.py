@@ -18,7 +18,7 @@ from checks.culprits import Culprits
 from checks.diagnosis import Failure
 from checks.entries import actual_entries, expected_entries
 from checks.findings import Findings, SlotFindings, to_defect
-from checks.fingerprint import fingerprint_job
+from checks.fingerprint import fingerprint_by_sql, fingerprint_splits_natively
 from checks.finished_parts import FinishedParts
 from checks.naming import (
     name_defects,
@@ -141,28 +141,36 @@ class _Run:
                 self.finished.save(self.scan.as_finished())
 
     def _fingerprint(self, job: tuple[Part, ...]) -> None:
-        while parts := self.unread.readable(job):
-            wanted = frozenset(s.number for s in self.slots if s.number not in self.unread.slots)
-            parts = tuple(p for p in parts if any(s.number in wanted for s in p.relation.slots))
-            if not parts:
-                return
-            try:
-                job_frame = fingerprint_job(self.spark, parts, self.stores, wanted, self.scan.salt)
-                sums = collect_arrow(job_frame)
-            except (PySparkException, UnreadableSplit) as error:
-                if not self.culprits.set_aside(error, parts, self._slots_of(parts)):
-                    self._give_up(self._slots_of(parts), error)
-                continue
-            for part, reason in self.scan.add(sums, parts):
+        for native in (True, False):
+            of_engine = [part for part in job if part.relation.is_native == native]
+            while parts := self._wanted(of_engine):
+                try:
+                    self._add_up(parts, native)
+                    break
+                except (PySparkException, UnreadableSplit) as error:
+                    if not self.culprits.set_aside(error, parts, self._slots_of(parts)):
+                        self._give_up(self._slots_of(parts), error)
+
+    def _wanted(self, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """Those that can be read and serve an index that can be checked."""
+        return tuple(p for p in self.unread.readable(parts) if self._slots_of([p]))
+
+    def _add_up(self, parts: tuple[Part, ...], native: bool) -> None:
+        slots = frozenset(s.number for s in self.slots if s.number not in self.unread.slots)
+        if native:
+            job = fingerprint_splits_natively(self.spark, parts, slots, self.scan.salt)
+            for part, reason in self.scan.add_native(collect_arrow(job), parts):
                 self.unread.parts[part.number] = (part, reason)
-            return
+        else:
+            job = fingerprint_by_sql(self.spark, parts, self.stores, slots, self.scan.salt)
+            self.scan.add_sql(collect_arrow(job), parts)
 
     def _differing_buckets(self) -> dict[int, ChosenBuckets | None]:
         """For each index that differs, the buckets to look into; None means all of them."""
         chosen: dict[int, ChosenBuckets | None] = {}
         for slot in self.slots:
             sums, found = self.scan.sums.slots[slot.number], self.found[slot.number]
-            found.rows, found.entries = int(sums.expected.sum()), int(sums.actual.sum())
+            found.rows, found.entries = sums.expected, sums.actual
             found.strategy = Strategy.FINGERPRINT.value
             differing = sums.differing()
             if not differing.any() or slot.number in self.unread.slots:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from checks.bucket_sums import RunSums, SlotSums
 from checks.finished_parts import Finished
@@ -42,22 +41,30 @@ class ScanState:
         sums = {slot.number: SlotSums.empty(slot.table.bucket_bits) for slot in slots}
         return cls(Salt.fresh(), RunSums(sums), set())
 
-    def add(self, fingerprints: pa.Table, parts: Sequence[Part]) -> Iterator[tuple[Part, str]]:
-        """Take in a job's sums; returns the parts that tasks could not read, with the reason."""
-        is_report = pc.equal(fingerprints.column("slot"), REPORT_SLOT)
-        self.sums.add(fingerprints.filter(pc.invert(is_report)).drop_columns(["report"]))
-        self.done |= {part.number for part in parts}
+    def add_native(
+        self, fingerprints: pa.Table, parts: Sequence[Part]
+    ) -> Iterator[tuple[Part, str]]:
+        """Take in a native job; returns the parts that tasks could not read, with the reason."""
         by_number = {part.number: part for part in parts}
         lost: list[tuple[Part, str]] = []
-        for row in fingerprints.filter(is_report).select(["bucket", "report"]).to_pylist():
-            part, report = by_number[row["bucket"]], json.loads(row["report"])
+        for row in fingerprints.to_pylist():
+            if row["slot"] != REPORT_SLOT:
+                self.sums.slots[row["slot"]].add_piece(row["chunk"], row["sums"])
+                continue
+            part, report = by_number[row["chunk"]], json.loads(row["report"])
             if "error" in report:
-                self.done.discard(part.number)
                 lost.append((part, report["error"]))
-            elif part.relation.is_table:
+                continue
+            self.done.add(part.number)
+            if part.relation.is_table:
                 table = part.relation.table.table.name
                 self.bytes_read[table] = self.bytes_read.get(table, 0) + report["bytes"]
         return iter(lost)
+
+    def add_sql(self, fingerprints: pa.Table, parts: Sequence[Part]) -> None:
+        """Take in a job of Spark SQL, which has read all of its parts, or failed as a whole."""
+        self.sums.add_rows(fingerprints)
+        self.done |= {part.number for part in parts}
 
     def note_speed(self, rows: int, seconds: float) -> None:
         self.rows_done += rows

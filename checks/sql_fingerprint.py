@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checks.native_fingerprint import FINGERPRINT_COLUMNS
 from checks.scan_spec import ACTUAL, EXPECTED
 from scrub.codec.digest import Salt
 from scrub.spark.digest import TypedColumn, bucket_of, digest_pair
+
+SUM_COLUMNS = ("expected", "actual", "first_high", "first_low", "second_high", "second_low")
+"""Sums travel in halves: Spark's own sum() raises on overflow, and halves of 32 bits cannot."""
 
 _LOW_HALF = 0xFFFFFFFF
 
@@ -32,7 +34,7 @@ def fingerprint_frame(
     salt: Salt,
     bucket_bits: int,
 ) -> DataFrame:
-    """Sums per index and bucket over one scan of the rows, as FINGERPRINT_SCHEMA."""
+    """Sums per index and bucket over one scan of the rows: slot, bucket and SUM_COLUMNS."""
     digested = rows.select(
         bucket_of(primary_key, salt, bucket_bits).alias("bucket"),
         *(_digests(entry, primary_key, salt) for entry in entries),
@@ -45,8 +47,7 @@ def fingerprint_frame(
         .select(
             F.col("sums.slot").alias("slot"),
             "bucket",
-            *(F.col(f"sums.{name}").alias(name) for name in FINGERPRINT_COLUMNS),
-            F.lit(None).cast("string").alias("report"),
+            *(F.col(f"sums.{name}").alias(name) for name in SUM_COLUMNS),
         )
     )
 
@@ -80,8 +81,6 @@ def _as_struct(entry: EntryColumns) -> Column:
         "actual": count if entry.sign == ACTUAL else nothing,
     } | {
         half: F.coalesce(F.col(_name(entry, half)), nothing) * F.lit(entry.sign)
-        for half in FINGERPRINT_COLUMNS[2:]
+        for half in SUM_COLUMNS[2:]
     }
-    return F.struct(
-        F.lit(entry.slot).alias("slot"), *(columns[n].alias(n) for n in FINGERPRINT_COLUMNS)
-    )
+    return F.struct(F.lit(entry.slot).alias("slot"), *(columns[n].alias(n) for n in SUM_COLUMNS))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run could not look at, and what follows from that for each index."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from checks.parts import Part
@@ -18,7 +19,7 @@ class Unread:
     relations: dict[int, str] = field(default_factory=dict)  # those that cannot be read at all
     slots: dict[int, str] = field(default_factory=dict)  # indexes that cannot be checked at all
 
-    def readable(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    def readable(self, parts: Sequence[Part]) -> tuple[Part, ...]:
         """The parts that nothing speaks against."""
         return tuple(
             part

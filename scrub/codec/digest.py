@@ -16,6 +16,7 @@ order of columns matters.
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ _WORD = 1 << 64
 _NO_NULLS = np.empty(0, dtype=np.uint8)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what is derived from the numbers is kept
 class Salt:
     """Two signed 64-bit numbers that make one run's digests unlike any other's."""
 
@@ -44,13 +45,13 @@ class Salt:
     def fresh(cls) -> "Salt":
         return cls(secrets.randbits(64) - (1 << 63), secrets.randbits(64) - (1 << 63))
 
-    @property
+    @cached_property
     def null_tags(self) -> tuple[int, int]:
         """The words that stand for NULL, as signed numbers; no stored value can aim at them."""
         first, second = self.first % _WORD, self.second % _WORD
         return _signed(_hash_word(first, second)), _signed(_hash_word(second, first))
 
-    @property
+    @cached_property
     def starts(self) -> tuple[np.uint64, np.uint64]:
         """Where the two chains begin: Spark's seed, with the salt folded in."""
         return (
@@ -73,9 +74,9 @@ class RowDigests:
 
     def fold(self, columns: Sequence[pa.Array], salt: Salt) -> "RowDigests":
         """The digests after some more columns; the ones here stay as they were."""
-        result = RowDigests(self.first.copy(), self.second.copy())
+        result = self
         for column in columns:
-            _fold_column(column, salt, result)
+            result = _fold_column(column, salt, result)
         return result
 
 
@@ -107,50 +108,24 @@ def _validity(array: pa.Array) -> Bitmap:
     return _NO_NULLS if array.null_count == 0 else np.frombuffer(bitmap, dtype=np.uint8)
 
 
-def _fold_column(array: pa.Array, salt: Salt, digests: RowDigests) -> None:
-    first_tag, second_tag = (np.uint64(tag % _WORD) for tag in salt.null_tags)
+def _fold_column(array: pa.Array, salt: Salt, before: RowDigests) -> RowDigests:
+    after = RowDigests(np.empty_like(before.first), np.empty_like(before.second))
+    tags = [np.uint64(tag % _WORD) for tag in salt.null_tags]
+    running = (*tags, before.first, before.second, after.first, after.second)
     if pa.types.is_dictionary(array.type):
-        first_words, second_words = _text_words(array.dictionary, salt)
         codes = array.indices
         numbers = _buffer(codes, 1, codes.type.to_pandas_dtype())
-        xxh64.fold_codes(
-            numbers,
-            first_words,
-            second_words,
-            _validity(codes),
-            codes.offset,
-            first_tag,
-            second_tag,
-            digests.first,
-            digests.second,
-        )
+        words = _text_words(array.dictionary, salt)
+        xxh64.fold_codes(numbers, *words, _validity(codes), codes.offset, *running)
     elif _is_text(array.type) or _is_wide_decimal(array.type):
-        first_words, second_words = _text_words(array, salt)
         positions = np.arange(len(array), dtype=np.int32)
-        valid = np.packbits(array.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
-        xxh64.fold_codes(
-            positions,
-            first_words,
-            second_words,
-            valid if array.null_count else _NO_NULLS,
-            0,
-            first_tag,
-            second_tag,
-            digests.first,
-            digests.second,
-        )
+        bits = np.packbits(array.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
+        valid = bits if array.null_count else _NO_NULLS
+        xxh64.fold_codes(positions, *_text_words(array, salt), valid, 0, *running)
     else:
-        words, stride, array = _words(array)
-        xxh64.fold_words(
-            words,
-            stride,
-            _validity(array),
-            array.offset,
-            first_tag,
-            second_tag,
-            digests.first,
-            digests.second,
-        )
+        numbers, stride, array = _words(array)
+        xxh64.fold_words(numbers, stride, _validity(array), array.offset, *running)
+    return after
 
 
 def _is_text(arrow: pa.DataType) -> bool:

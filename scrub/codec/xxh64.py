@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """XXH64 folded over columns: the compiled loops under the fingerprint.
 
-Each loop advances two running digests of every row by one column's value. A digest is the seed of
+Each loop advances two running digests of every row by one column's value, into other arrays or the
+same ones. A digest is the seed of
 the next step, exactly as Spark's `xxhash64(a, b, ...)` chains its arguments, so that the numbers
 computed here equal those that Spark SQL computes. A NULL folds a tag, one for each digest, instead
 of a value.
@@ -144,16 +145,25 @@ def fold_words(
     second_tag: Word,
     first: Digests,
     second: Digests,
+    first_out: Digests,
+    second_out: Digests,
 ) -> None:
     """Fold a column of 64-bit words, `stride` apart (2 takes the low half of a decimal128)."""
+    if len(valid) == 0 and stride == 1:
+        # No branch and no stride: the compiler makes vector instructions of it.
+        here = words[start : start + len(first)]
+        for row in range(len(first)):
+            first_out[row] = hash_long(uint64(here[row]), first[row])
+            second_out[row] = hash_long(uint64(here[row]), second[row])
+        return
     for row in range(len(first)):
         if len(valid) and not _is_valid(valid, start + row):
-            first[row] = hash_long(first_tag, first[row])
-            second[row] = hash_long(second_tag, second[row])
+            first_out[row] = hash_long(first_tag, first[row])
+            second_out[row] = hash_long(second_tag, second[row])
         else:
             word = uint64(words[(start + row) * stride])
-            first[row] = hash_long(word, first[row])
-            second[row] = hash_long(word, second[row])
+            first_out[row] = hash_long(word, first[row])
+            second_out[row] = hash_long(word, second[row])
 
 
 @njit(cache=True)
@@ -167,16 +177,24 @@ def fold_codes(
     second_tag: Word,
     first: Digests,
     second: Digests,
+    first_out: Digests,
+    second_out: Digests,
 ) -> None:
     """Fold a dictionary-encoded column, given both digests of each dictionary value."""
+    if len(valid) == 0:
+        here = codes[start : start + len(first)]
+        for row in range(len(first)):
+            first_out[row] = hash_long(first_words[here[row]], first[row])
+            second_out[row] = hash_long(second_words[here[row]], second[row])
+        return
     for row in range(len(first)):
-        if len(valid) and not _is_valid(valid, start + row):
-            first[row] = hash_long(first_tag, first[row])
-            second[row] = hash_long(second_tag, second[row])
+        if not _is_valid(valid, start + row):
+            first_out[row] = hash_long(first_tag, first[row])
+            second_out[row] = hash_long(second_tag, second[row])
         else:
             code = codes[start + row]
-            first[row] = hash_long(first_words[code], first[row])
-            second[row] = hash_long(second_words[code], second[row])
+            first_out[row] = hash_long(first_words[code], first[row])
+            second_out[row] = hash_long(second_words[code], second[row])
 
 
 @njit(cache=True)
