@@ -47,14 +47,19 @@ _STAND_INS = {
 
 def defects_among(pairs: DataFrame, table: Table, index: Index, slot: int) -> DataFrame:
     """Every disagreement among paired groups of one index, as DEFECT_SCHEMA."""
-    return _describe(pairs.where(_differs()), table, index, slot)
+    return _describe(pairs.where(_DIFFERS), table, index, slot)
 
 
-def pair_up(expected: DataFrame, actual: DataFrame, index: Index) -> DataFrame:
-    """Groups of equal identity side by side; a side that has none has NULL copies."""
+def pair_up(
+    expected: DataFrame, actual: DataFrame, index: Index, *, shuffle: bool = True
+) -> DataFrame:
+    """Groups of equal identity side by side; a side that has none has NULL copies.
+
+    Entries that all lie in one partition need no shuffle.
+    """
     join_columns = _join_columns(_identity(index))
-    left = _group(expected, index, "expected")
-    right = _group(actual, index, "actual").hint("merge")
+    left = _group(expected, index, "expected", shuffle)
+    right = _group(actual, index, "actual", shuffle).hint("merge")
     return left.join(right, on=join_columns, how="full_outer")
 
 
@@ -66,7 +71,7 @@ def _join_columns(identity: Sequence[EntryColumn]) -> list[str]:
     return [f"{part}{number}" for number in range(len(identity)) for part in ("null", "value")]
 
 
-def _group(entries: DataFrame, index: Index, side: str) -> DataFrame:
+def _group(entries: DataFrame, index: Index, side: str, shuffle: bool) -> DataFrame:
     """One row for each identity: how many copies, and which stored values how often."""
     identity = _identity(index)
     keys: list[Column] = []
@@ -79,7 +84,9 @@ def _group(entries: DataFrame, index: Index, side: str) -> DataFrame:
         for number, column in enumerate(index.stored)
     ]
     names = _join_columns(identity)
-    prepared = entries.select(*keys, *stored).repartition(*names)
+    prepared = entries.select(*keys, *stored)
+    if shuffle:
+        prepared = prepared.repartition(*names)
     stored_names = [f"s{number}" for number in range(len(index.stored))]
     variants = prepared.groupBy(*names, *stored_names).agg(F.count(F.lit(1)).alias("copies"))
     stored_values = F.struct(*stored_names) if stored_names else F.struct(F.lit(0).alias("s"))
@@ -105,36 +112,47 @@ def _stand_in(column_type: ColumnType) -> Column:
     return literal.cast(str(column_type))
 
 
-def _differs() -> Column:
-    return ~F.col("expected_stored").eqNullSafe(F.col("actual_stored"))
+_DIFFERS = "NOT (expected_stored <=> actual_stored)"
 
-
-def _values(side: str) -> Column:
-    """The distinct stored values of a side, without how often each occurs."""
-    return F.transform(F.col(f"{side}_stored"), lambda variant: variant["stored"])
-
-
-def _kinds() -> Column:
-    expected = F.coalesce(F.col("expected_copies"), F.lit(0))
-    actual = F.coalesce(F.col("actual_copies"), F.lit(0))
-    both = (expected > 0) & (actual > 0)
-    same_values = _values("expected").eqNullSafe(_values("actual"))
-    return F.array_compact(
-        F.array(
-            F.when(actual == 0, F.lit(DefectKind.MISSING.value)),
-            F.when(expected == 0, F.lit(DefectKind.DANGLING.value)),
-            F.when(
-                both & (~same_values | (expected == actual)),
-                F.lit(DefectKind.WRONG_STORED_VALUE.value),
-            ),
-            F.when((actual > expected) & (actual > 1), F.lit(DefectKind.DUPLICATE_ENTRY.value)),
-            F.when((expected > actual) & (expected > 1), F.lit(DefectKind.DUPLICATE_KEY.value)),
-        )
+# One text each instead of nested calls, every one of which is a round trip to the JVM.
+_SIDES = tuple(
+    text.format(side=side)
+    for side in ("expected", "actual")
+    for text in (
+        "coalesce({side}_copies, 0L) AS {side}_copies",
+        "transform({side}_stored, variant -> variant.stored) AS {side}_values",
     )
+)
+_KINDS = f"""
+    explode(array_compact(array(
+        CASE WHEN actual_copies = 0 THEN '{DefectKind.MISSING.value}' END,
+        CASE WHEN expected_copies = 0 THEN '{DefectKind.DANGLING.value}' END,
+        CASE WHEN expected_copies > 0 AND actual_copies > 0
+              AND (expected_copies = actual_copies OR NOT expected_values <=> actual_values)
+             THEN '{DefectKind.WRONG_STORED_VALUE.value}' END,
+        CASE WHEN actual_copies > expected_copies AND actual_copies > 1
+             THEN '{DefectKind.DUPLICATE_ENTRY.value}' END,
+        CASE WHEN expected_copies > actual_copies AND expected_copies > 1
+             THEN '{DefectKind.DUPLICATE_KEY.value}' END
+    ))) AS kind
+"""
+_SHOWN = """
+    coalesce(get(array_except({side}_values, {other}_values), 0), get({side}_values, 0))
+    AS {side}_shown
+"""
+"""The stored values to show: the first that the other side lacks, else the first."""
 
 
 def _describe(pairs: DataFrame, table: Table, index: Index, slot: int) -> DataFrame:
     identity = _identity(index)
+    described = pairs.selectExpr(*_join_columns(identity), *_SIDES).selectExpr(
+        *_join_columns(identity),
+        "expected_copies",
+        "actual_copies",
+        _KINDS,
+        _SHOWN.format(side="expected", other="actual"),
+        _SHOWN.format(side="actual", other="expected"),
+    )
     texts = {
         column.name: F.when(
             ~F.col(f"null{number}"),
@@ -142,25 +160,22 @@ def _describe(pairs: DataFrame, table: Table, index: Index, slot: int) -> DataFr
         )
         for number, column in enumerate(identity)
     }
-    return pairs.select(
+    return described.select(
         F.lit(slot).alias("slot"),
-        F.explode(_kinds()).alias("kind"),
-        F.coalesce("expected_copies", F.lit(0)).cast("bigint").alias("expected_copies"),
-        F.coalesce("actual_copies", F.lit(0)).cast("bigint").alias("actual_copies"),
+        "kind",
+        "expected_copies",
+        "actual_copies",
         F.array(*(texts[name] for name in table.primary_key)).alias("primary_key"),
         F.array(*(texts[column.name] for column in index.key)).alias("index_key"),
-        _stored_texts("expected", "actual", index).alias("expected"),
-        _stored_texts("actual", "expected", index).alias("actual"),
+        _stored_texts("expected", index).alias("expected"),
+        _stored_texts("actual", index).alias("actual"),
     )
 
 
-def _stored_texts(side: str, other: str, index: Index) -> Column:
-    """The stored values to show: the first that the other side lacks, else the first."""
-    lacking = F.array_except(_values(side), _values(other))
-    shown = F.coalesce(F.get(lacking, F.lit(0)), F.get(_values(side), F.lit(0)))
+def _stored_texts(side: str, index: Index) -> Column:
     texts = [
-        as_text(shown[f"s{number}"].cast(str(type_of(column))), type_of(column))
+        as_text(F.col(f"{side}_shown.s{number}").cast(str(type_of(column))), type_of(column))
         for number, column in enumerate(index.stored)
     ]
-    present = F.col(f"{side}_copies").isNotNull()
+    present = F.col(f"{side}_copies") > 0
     return F.when(present, F.array(*texts) if texts else F.expr("cast(array() as array<string>)"))

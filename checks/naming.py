@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames that name defects: the joins of all indexes that differ, side by side in one frame."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -19,8 +19,12 @@ def name_defects(
     slots: Sequence[Slot],
     relations: Sequence[Relation],
     rows_of: RowsOf,
+    few: frozenset[int] = frozenset(),
 ) -> DataFrame:
-    """Defects of all slots, each found by the join of its two sides."""
+    """Defects of all slots, each found by the join of its two sides.
+
+    `few` are the relations whose rows are in one partition already.
+    """
     frames = []
     for slot in slots:
         table, index = relations_of(slot, relations)
@@ -28,6 +32,7 @@ def name_defects(
             expected_entries(rows_of(table), slot.index, slot.table.where),
             actual_entries(rows_of(index), slot.index, slot.table.where),
             slot.index,
+            shuffle=table.number not in few,
         )
         frames.append(defects_among(pairs, slot.table.table, slot.index, slot.number))
     return reduce(DataFrame.unionAll, frames)
@@ -71,7 +76,7 @@ def _identity() -> Column:
     )
 
 
-def without(defects: DataFrame, undecidable: dict[int, frozenset[DefectKind]]) -> DataFrame:
+def without(defects: DataFrame, undecidable: Mapping[int, frozenset[DefectKind]]) -> DataFrame:
     """The defects that nothing unread could explain."""
     decided = F.lit(True)
     for slot, kinds in undecidable.items():

@@ -114,8 +114,8 @@ def _rows_task(
     rows = 0
     for numbered in tasks[number]:
         for batch in read_split(numbered.split, spec.columns, spec.storage_options):
-            kept = batch if wanted is None else _in_buckets(batch, spec, wanted)
-            found.append(_plain(kept, schema))
+            kept = batch if wanted is None else in_buckets(batch, spec, wanted)
+            found.append(plain(kept, schema))
             rows += kept.num_rows
             if rows >= _BATCH_ROWS:
                 yield from pa.Table.from_batches(found).combine_chunks().to_batches()
@@ -124,15 +124,21 @@ def _rows_task(
         yield from pa.Table.from_batches(found).combine_chunks().to_batches()
 
 
-def _in_buckets(batch: pa.RecordBatch, spec: ScanSpec, wanted: NDArray[np.uint8]) -> pa.RecordBatch:
-    key = RowDigests.start(batch.num_rows, spec.salt).fold(
-        [batch.column(name) for name in spec.primary_key], spec.salt
-    )
-    chosen = xxh64.rows_in_buckets(key.first, 64 - spec.bucket_bits, wanted)
+def in_buckets(batch: pa.RecordBatch, spec: ScanSpec, wanted: NDArray[np.uint8]) -> pa.RecordBatch:
+    """Those rows whose bucket's bit is set in `wanted`."""
+    placement = key_digests(batch, spec).first
+    chosen = xxh64.rows_in_buckets(placement, 64 - spec.bucket_bits, wanted)
     return batch.take(pa.array(np.flatnonzero(chosen)))
 
 
-def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def key_digests(batch: pa.RecordBatch, spec: ScanSpec) -> RowDigests:
+    """Digests of the rows' primary keys."""
+    return RowDigests.start(batch.num_rows, spec.salt).fold(
+        [batch.column(name) for name in spec.primary_key], spec.salt
+    )
+
+
+def plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch without dictionaries, which Spark does not take."""
     arrays = [
         column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -20,17 +21,18 @@ from checks.entries import actual_entries, expected_entries
 from checks.findings import Findings, SlotFindings, to_defect
 from checks.fingerprint import fingerprint_by_sql, fingerprint_splits_natively
 from checks.finished_parts import FinishedParts
+from checks.named_defects import Counts, NamedDefects
 from checks.naming import (
     name_defects,
     one_duplicate_per_key,
     relations_of,
     still_there,
-    without,
 )
 from checks.parts import Part, cut, next_job
 from checks.row_frames import ChosenBuckets, rows_frame, union_of
 from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
+from checks.sifting import ROWS_MAX, sifted_rows
 from checks.slots import Relation, Slot, number_plan
 from checks.uniqueness import rows_sharing, suspects, suspicious
 from checks.unread import Unread
@@ -213,12 +215,13 @@ class _Run:
         slots: Sequence[Slot],
         chosen: Mapping[int, ChosenBuckets | None],
         later: "_Run | None" = None,
-    ) -> Iterator[DataFrame]:
-        """The defects of some indexes, computed once however often the frame is used."""
+    ) -> Iterator[NamedDefects]:
+        """The defects of some indexes, computed once however often they are asked for."""
         run = later or self
         of_run = [run.slots[slot.number] for slot in slots]
         kept: list[DataFrame] = []
-        frames: dict[int, DataFrame] = {}
+        frames = run._few_rows(of_run, chosen)
+        few = frozenset(frames)
 
         def rows_of(relation: Relation) -> DataFrame:
             if relation.number not in frames:
@@ -230,13 +233,40 @@ class _Run:
                 frames[relation.number] = frame
             return frames[relation.number]
 
-        defects = name_defects(of_run, run.relations, rows_of).persist()
-        kept.append(defects)
+        defects = name_defects(of_run, run.relations, rows_of, few)
         try:
-            yield defects
+            if few.issuperset(frames):
+                yield NamedDefects(defects, tuple(defects.collect()))
+            else:
+                kept.append(defects.persist())
+                yield NamedDefects(defects)
         finally:
             for frame in kept:
                 frame.unpersist()
+
+    def _few_rows(
+        self, slots: Sequence[Slot], chosen: Mapping[int, ChosenBuckets | None]
+    ) -> dict[int, DataFrame]:
+        """Rows by relation, for tables that all tasks can open and of which few are to be read."""
+        relations: dict[int, ChosenBuckets] = {}
+        rows = 0
+        for table in {id(slot.table): slot.table for slot in slots}.values():
+            of_table = [slot for slot in slots if slot.table is table]
+            needed = [r for r in self.relations if any(slot in r.slots for slot in of_table)]
+            buckets = union_of(table, slots, chosen)
+            if buckets is not None and all(relation.is_native for relation in needed):
+                sums = [self.scan.sums.slots[slot.number].buckets for slot in of_table]
+                rows += sum(int(of_slot[buckets.flags, :2].sum()) for of_slot in sums)
+                relations |= {relation.number: buckets for relation in needed}
+        parts = [p for p in self.unread.readable(self.parts) if p.relation.number in relations]
+        if not parts or rows > ROWS_MAX:
+            return {}
+        numbers = frozenset(slot.number for slot in slots)
+        found = sifted_rows(self.spark, parts, relations, numbers, self.scan.salt) or {}
+        return {
+            number: self.spark.createDataFrame(pa.Table.from_batches([rows])).coalesce(1)
+            for number, rows in found.items()
+        }
 
     def _rows(self, relation: Relation, chosen: ChosenBuckets | None) -> DataFrame:
         parts = [
@@ -252,12 +282,12 @@ class _Run:
 
     def _take(
         self,
-        defects: DataFrame,
+        defects: NamedDefects,
         slots: Sequence[Slot],
         chosen: Mapping[int, ChosenBuckets | None],
     ) -> None:
         """Count defects, settle them if asked to, and collect those to be shown."""
-        counts = _count(defects)
+        counts = defects.counts()
         for slot in slots:
             self._note_strategy(slot, chosen)
             if slot.number not in counts and self.plan.strategy is not Strategy.MERGE:
@@ -266,8 +296,8 @@ class _Run:
                     "the data changed while it was read; run the check again"
                 )
         if _is_repeated(counts):
-            defects = one_duplicate_per_key(defects, slots)
-            counts = _count(defects)
+            defects = NamedDefects(one_duplicate_per_key(defects.frame, slots))
+            counts = defects.counts()
         if counts and self.settings.settle_seconds is not None:
             defects, counts = self._settle(defects, counts, slots, chosen)
         undecidable = {
@@ -282,7 +312,7 @@ class _Run:
                 kind: n for kind, n in of_slot.items() if kind not in undecidable[slot.number]
             }
         if any(self.found[slot.number].counts for slot in slots):
-            self._collect(without(defects, undecidable))
+            self._collect(defects.decided(undecidable))
 
     def _note_strategy(self, slot: Slot, chosen: Mapping[int, ChosenBuckets | None]) -> None:
         found = self.found[slot.number]
@@ -297,11 +327,11 @@ class _Run:
 
     def _settle(
         self,
-        defects: DataFrame,
-        counts: dict[int, dict[DefectKind, int]],
+        defects: NamedDefects,
+        counts: Counts,
         slots: Sequence[Slot],
         chosen: Mapping[int, ChosenBuckets | None],
-    ) -> tuple[DataFrame, dict[int, dict[DefectKind, int]]]:
+    ) -> tuple[NamedDefects, Counts]:
         """Look at the same buckets in a later snapshot; what is gone by then was lag."""
         if not all(self.unread.is_whole(relation) for relation in self.relations):
             for slot in slots:
@@ -314,21 +344,22 @@ class _Run:
         later = _Run(self.settings.plan_again(), self.stores, self.spark, self.settings)
         later.scan = self.scan  # the same salt: buckets must mean the same
         with self._defects_of(slots, chosen, later=later) as again:
-            remaining = still_there(defects, again).localCheckpoint()
-            left = _count(remaining)
+            still = still_there(defects.frame, again.frame)
+            remaining = NamedDefects(still.localCheckpoint())
+            left = remaining.counts()
         for slot in slots:
             before = sum(counts.get(slot.number, {}).values())
             self.found[slot.number].transient = before - sum(left.get(slot.number, {}).values())
         return remaining, left
 
-    def _collect(self, defects: DataFrame) -> None:
+    def _collect(self, defects: NamedDefects) -> None:
         if self.settings.on_defect is not None:
-            for row in defects.orderBy("slot", "kind", "primary_key").toLocalIterator():
+            for row in defects.in_order():
                 self.settings.on_defect(to_defect(row, self.slots[row["slot"]]))
         room = self.settings.limit - len(self.defects)
         if room > 0:
-            shown = defects.orderBy("slot", "kind", "primary_key", "index_key").limit(room)
-            self.defects += [to_defect(row, self.slots[row["slot"]]) for row in shown.collect()]
+            shown = defects.in_order(room)
+            self.defects += [to_defect(row, self.slots[row["slot"]]) for row in shown]
 
     # Uniqueness
 
@@ -353,10 +384,11 @@ class _Run:
             if suspected.isEmpty():
                 return
             few = suspicious(expected, suspected, slot.index)
-            defects = rows_sharing(few, slot.table.table, slot.index, slot.number).persist()
-            self.found[slot.number].counts |= _count(defects).get(slot.number, {})
+            sharing = rows_sharing(few, slot.table.table, slot.index, slot.number).persist()
+            defects = NamedDefects(sharing)
+            self.found[slot.number].counts |= defects.counts().get(slot.number, {})
             self._collect(defects)
-            defects.unpersist()
+            sharing.unpersist()
         finally:
             suspected.unpersist()
 
@@ -398,13 +430,6 @@ class _Run:
 def _collect_rows(frame: DataFrame) -> list[Row]:
     with translated():
         return frame.collect()
-
-
-def _count(defects: DataFrame) -> dict[int, dict[DefectKind, int]]:
-    counts: dict[int, dict[DefectKind, int]] = {}
-    for row in defects.groupBy("slot", "kind").count().collect():
-        counts.setdefault(row["slot"], {})[DefectKind(row["kind"])] = row["count"]
-    return counts
 
 
 def _is_repeated(counts: Mapping[int, Mapping[DefectKind, int]]) -> bool:

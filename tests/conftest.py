@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Compiling a loop for the first time takes longer than any deadline of a single example.
+settings.register_profile("scrub", deadline=None)
+settings.load_profile("scrub")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from scrub.app import check, explain_check, run_check
+from scrub.model.defect import DefectKind
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.result import Status
 from tests.builders import (
@@ -200,3 +201,25 @@ def test_joining_everything_finds_a_clean_table_clean_and_counts_it(
     (outcome,) = run_check(request, spark=spark).outcomes
     assert outcome.status is Status.CLEAN
     assert (outcome.rows, outcome.entries) == (2_000, 2_000)
+
+
+@pytest.mark.parametrize(
+    "room",
+    ["checks.fingerprint.DRIVER_ROOM", "checks.sifting.BYTES_MAX", "checks.runner.ROWS_MAX"],
+)
+def test_what_does_not_fit_on_the_driver_takes_the_long_way_to_the_same_answer(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, room: str
+) -> None:
+    rows = orders(3_000)
+    entries = entries_of(rows)
+    catalog = delta_lake(tmp_path, rows, pa.concat_tables([entries.slice(1), entries.slice(2_998)]))
+    request = CheckRequest(catalog=catalog, tables=("orders",))
+    short = run_check(request, spark=spark)
+    monkeypatch.setattr(room, 0)
+    long = run_check(request, spark=spark)
+    assert short.outcomes[0].counts == {
+        DefectKind.MISSING: 1,
+        DefectKind.DUPLICATE_ENTRY: 2,
+    }
+    assert found(long) == found(short)
+    assert [o.counts for o in long.outcomes] == [o.counts for o in short.outcomes]
