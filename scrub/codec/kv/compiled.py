@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiling the codec: annotations are the signature, so that each function is compiled once.
+
+Left to itself, numba compiles a function anew for every mixture of integer types it is called with,
+which takes minutes for code that calls as much as this. And it counts references to every array
+around every call, which takes longer than reading a number; `borrowed` arrays have no count.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numba import carray, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Octets: TypeAlias = Annotated[NDArray[np.uint8], types.uint8[::1]]
+Offsets: TypeAlias = Annotated[NDArray[np.int64], types.int64[::1]]
+Numbers: TypeAlias = Annotated[NDArray[np.int64], types.int64[:, ::1]]
+Cube: TypeAlias = Annotated[NDArray[np.int64], types.int64[:, :, ::1]]
+Fault: TypeAlias = Annotated[Any, types.int64[::1]]
+Word: TypeAlias = Annotated[Any, types.uint64]
+"""An unsigned 64-bit number inside compiled code, where Python's int has no meaning."""
+
+_PLAIN = {int: types.int64, bool: types.boolean, type(None): types.void}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function for the types it is annotated with; the result is kept on disk."""
+    return _compile(function, inline=False)
+
+
+def inlined(function: Function) -> Function:
+    """The same for what is too small to be worth a call."""
+    return _compile(function, inline=True)
+
+
+def _compile(function: Function, inline: bool) -> Function:
+    hints = get_type_hints(function, include_extras=True)
+    result = _numba_type(hints.pop("return"))
+    signature = result(*(_numba_type(hint) for hint in hints.values()))
+    make = njit(signature, cache=True, nogil=True, error_model="numpy", forceinline=inline)
+    done: Function = make(function)
+    return done
+
+
+def _numba_type(hint: Any) -> Any:
+    if get_origin(hint) is Annotated:
+        return get_args(hint)[1]
+    if get_origin(hint) is tuple:
+        return types.Tuple([_numba_type(part) for part in get_args(hint)])
+    return _PLAIN[hint]
+
+
+@intrinsic
+def _octets_at(_context: Any, _address: Any) -> Any:
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.CPointer(types.uint8)(types.intp), generate
+
+
+@intrinsic
+def _numbers_at(_context: Any, _address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.int64)(types.intp), generate
+
+
+@njit(cache=True, forceinline=True)
+def borrowed_octets(array: Any) -> Any:
+    """The same bytes without a count; the owner must be an argument, which lives long enough."""
+    return carray(_octets_at(array.ctypes.data), array.shape)
+
+
+@njit(cache=True, forceinline=True)
+def borrowed_numbers(array: Any) -> Any:
+    """The same for an array of numbers, of any number of dimensions."""
+    return carray(_numbers_at(array.ctypes.data), array.shape)

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decimals of any size: in keys as pairs of digits, in values as a big-endian coefficient.
+
+Between the two, a decimal is held as its canonical value form: a tag with sign and sign of the
+exponent, the exponent e of 0.d1d2.. * 10^e, and the coefficient's bytes.
+"""
+
+import numpy as np
+from numba import int64, uint8, uint64
+
+from scrub.codec.kv.compiled import Fault, Octets, Word, compiled
+from scrub.codec.kv.faults import Code, fail
+from scrub.codec.kv.integers import (
+    byte_count,
+    copy_octets,
+    get_big_endian,
+    put_big_endian,
+    put_uvarint,
+    read_uvarint,
+)
+
+TAG, END, PAIR, EXPONENT, LEFT_OVER = (
+    int(code)
+    for code in (
+        Code.DECIMAL_TAG,
+        Code.DECIMAL_END,
+        Code.DECIMAL_PAIR,
+        Code.DECIMAL_EXPONENT,
+        Code.LEFT_OVER,
+    )
+)
+NAN, NAN_DESC, MINUS_INFINITY, PLUS_INFINITY, ZERO = 0x18, 0x36, 0x19, 0x35, 0x27
+EXPONENT_MAX = np.uint64(1 << 31)  # what CockroachDB's decimals can hold
+HUNDREDS_MAX = np.uint64(1 << 30)
+WORD_MAX = np.uint64(10**18)  # below it, a digit more still fits a word
+
+
+@compiled
+def _put_decimal(
+    negative: bool, exponent: int, coefficient: Octets, begin: int, end: int, out: Octets, at: int
+) -> int:
+    """The canonical value form of a finite decimal."""
+    while begin < end and coefficient[begin] == 0:
+        begin += 1
+    if begin == end and not negative and exponent == 1:
+        out[at] = ZERO
+        return at + 1
+    if exponent > 0:
+        out[at] = 0x1A if negative else 0x34
+        at = put_uvarint(uint64(exponent), False, out, at + 1)
+    elif exponent == 0:
+        out[at] = 0x25 if negative else 0x29
+        at += 1
+    else:
+        out[at] = 0x26 if negative else 0x28
+        at = put_uvarint(uint64(-exponent), False, out, at + 1)
+    return copy_octets(coefficient, begin, end, out, at)
+
+
+@compiled
+def read_decimal(
+    data: Octets, at: int, end: int, out: Octets, o: int, fault: Fault
+) -> tuple[int, int]:
+    """A value's decimal, which ends where the bytes do, in canonical form into `out`."""
+    if at >= end:
+        return fail(fault, TAG, at), o
+    tag = int64(data[at])
+    if tag in (NAN, MINUS_INFINITY, PLUS_INFINITY, ZERO):
+        if at + 1 != end:
+            return fail(fault, LEFT_OVER, at + 1), o
+        out[o] = tag
+        return end, o + 1
+    exponent, after = int64(0), at + 1
+    if tag in (0x1A, 0x34, 0x26, 0x28):
+        word, after = read_uvarint(data, at + 1, end, False, fault)
+        if after < 0:
+            return after, o
+        if word > EXPONENT_MAX:
+            return fail(fault, EXPONENT, at + 1), o
+        exponent = int64(word) if tag in (0x1A, 0x34) else -int64(word)
+    elif tag not in (0x25, 0x29):
+        return fail(fault, TAG, at), o
+    negative = tag in (0x1A, 0x25, 0x26)
+    return end, _put_decimal(negative, exponent, data, after, end, out, o)
+
+
+@compiled
+def _coefficient(data: Octets, begin: int) -> int:
+    """Where the coefficient starts in a canonical decimal that has one."""
+    if data[begin] == 0x25 or data[begin] == 0x29:
+        return begin + 1
+    tag = int64(data[begin + 1])
+    return begin + 2 + (tag - 0xF5 if tag > 0xF5 else 0)
+
+
+@compiled
+def is_composite_decimal(data: Octets, begin: int, end: int) -> bool:
+    """Whether a canonical decimal's key loses something: zeros at the end, or all but the kind."""
+    if data[begin] in (NAN, MINUS_INFINITY, PLUS_INFINITY, ZERO):
+        return True
+    remainder = 0
+    for position in range(_coefficient(data, begin), end):
+        remainder = (remainder * 256 + int64(data[position])) % 10
+    return remainder == 0
+
+
+@compiled
+def _digits(data: Octets, begin: int, end: int, digits: Octets) -> int:
+    """A big-endian number's decimal digits, into the end of `digits`; returns where they begin."""
+    at = len(digits)
+    if end - begin <= 8:
+        word = get_big_endian(data, begin, end - begin)
+        while word:
+            at -= 1
+            digits[at] = uint8(word % uint64(10))
+            word //= uint64(10)
+        return at
+    rest = data[begin:end].copy()
+    first = 0
+    while first < len(rest):
+        remainder = 0
+        for position in range(first, len(rest)):
+            remainder = remainder * 256 + int64(rest[position])
+            rest[position] = remainder // 100
+            remainder %= 100
+        digits[at - 1] = remainder % 10
+        digits[at - 2] = remainder // 10
+        at -= 2
+        while first < len(rest) and rest[first] == 0:
+            first += 1
+    while at < len(digits) and digits[at] == 0:
+        at += 1
+    return at
+
+
+@compiled
+def _put_pairs_of_word(word: Word, pad: int, flip: int, out: Octets, at: int) -> int:
+    """Pairs of digits, after `pad` digits 0 and without zeros at the end."""
+    while word % uint64(10) == uint64(0):
+        word //= uint64(10)
+    digits, rest = pad, word
+    while rest:
+        rest //= uint64(10)
+        digits += 1
+    if digits % 2:
+        word *= uint64(10)
+    pairs = (digits + 1) // 2
+    for pair in range(pairs - 1, -1, -1):
+        more = 1 if pair < pairs - 1 else 0
+        out[at + pair] = (2 * int64(word % uint64(100)) + more) ^ flip
+        word //= uint64(100)
+    return at + pairs
+
+
+@compiled
+def _put_pairs(
+    data: Octets, start: int, end: int, pad: int, flip: int, out: Octets, at: int
+) -> int:
+    """The same for coefficients of any size."""
+    digits = np.empty(3 * (end - start) + 4, dtype=np.uint8)
+    first, last = _digits(data, start, end, digits), len(digits)
+    while digits[last - 1] == 0:
+        last -= 1
+    position = first - pad
+    while position < last:
+        tens = int64(digits[position]) if position >= first else 0
+        units = int64(digits[position + 1]) if position + 1 < last else 0
+        position += 2
+        more = 1 if position < last else 0
+        out[at] = (2 * (10 * tens + units) + more) ^ flip
+        at += 1
+    return at
+
+
+@compiled
+def _exponent(data: Octets, begin: int) -> int:
+    tag = int64(data[begin])
+    if tag == 0x25 or tag == 0x29:
+        return int64(0)
+    octet = int64(data[begin + 1])
+    magnitude = octet - 0x88
+    if octet > 0xF5:
+        magnitude = int64(get_big_endian(data, begin + 2, octet - 0xF5))
+    return magnitude if tag in (0x1A, 0x34) else -magnitude
+
+
+@compiled
+def _put_exponent(hundreds: int, negative: bool, out: Octets, at: int) -> int:
+    if hundreds < 0:
+        out[at] = 0x26 if negative else 0x28
+        return put_uvarint(uint64(-hundreds), not negative, out, at + 1)
+    if hundreds <= 10:
+        out[at] = 0x25 - hundreds if negative else 0x29 + hundreds
+        return at + 1
+    out[at] = 0x1A if negative else 0x34
+    return put_uvarint(uint64(hundreds), negative, out, at + 1)
+
+
+@compiled
+def put_key_decimal(
+    data: Octets, begin: int, end: int, descending: bool, out: Octets, at: int
+) -> int:
+    """The ordered form of a canonical decimal."""
+    tag = int64(data[begin])
+    if tag == NAN:
+        out[at] = NAN_DESC if descending else NAN
+        return at + 1
+    if tag == MINUS_INFINITY or tag == PLUS_INFINITY:
+        out[at] = MINUS_INFINITY if (tag == MINUS_INFINITY) != descending else PLUS_INFINITY
+        return at + 1
+    start = _coefficient(data, begin)
+    if tag == ZERO or start == end:
+        out[at] = ZERO
+        return at + 1
+    exponent = _exponent(data, begin)
+    hundreds = (exponent + 1) // 2 if exponent >= 0 else -((-exponent) // 2)
+    negative = (tag in (0x1A, 0x25, 0x26)) != descending
+    at = _put_exponent(hundreds, negative, out, at)
+    pad = 0 if 2 * hundreds == exponent else 1
+    flip = 0xFF if negative else 0
+    word = get_big_endian(data, start, end - start) if end - start <= 8 else WORD_MAX
+    if word < WORD_MAX:
+        at = _put_pairs_of_word(word, pad, flip, out, at)
+    else:
+        at = _put_pairs(data, start, end, pad, flip, out, at)
+    out[at] = 0
+    return at + 1
+
+
+@compiled
+def _pairs_to_number(data: Octets, begin: int, end: int, flip: int, number: Octets) -> int:
+    """Pairs of digits as a big-endian number at the end of `number`; returns where it starts."""
+    start = len(number)
+    drop = ((data[end - 1] ^ flip) >> 1) % 10 == 0  # there only to make up a pair
+    if end - begin <= 9:
+        word = uint64(0)
+        for position in range(begin, end):
+            word = word * uint64(100) + uint64((data[position] ^ flip) >> 1)
+        if drop:
+            word //= uint64(10)
+        count = byte_count(word)
+        start -= count
+        put_big_endian(word, count, number, start)
+        return start
+    for position in range(begin, end):
+        carry, factor = int64((data[position] ^ flip) >> 1), 100
+        if position == end - 1 and drop:
+            carry, factor = carry // 10, 10
+        for place in range(len(number) - 1, start - 1, -1):
+            carry += int64(number[place]) * factor
+            number[place] = carry & 0xFF
+            carry >>= 8
+        while carry:
+            start -= 1
+            number[start] = carry & 0xFF
+            carry >>= 8
+    return start
+
+
+@compiled
+def read_key_decimal(
+    data: Octets, at: int, end: int, descending: bool, out: Octets, o: int, fault: Fault
+) -> tuple[int, int]:
+    """A key's decimal in canonical value form into `out`."""
+    if at >= end:
+        return fail(fault, TAG, at), o
+    tag = int64(data[at])
+    if tag == NAN or tag == NAN_DESC:
+        out[o] = NAN
+        return at + 1, o + 1
+    if tag == MINUS_INFINITY or tag == PLUS_INFINITY:
+        out[o] = MINUS_INFINITY if (tag == MINUS_INFINITY) != descending else PLUS_INFINITY
+        return at + 1, o + 1
+    if tag == ZERO:
+        out[o] = ZERO
+        return at + 1, o + 1
+    if tag < 0x1A or tag > 0x34:
+        return fail(fault, TAG, at), o
+    negative = tag <= 0x26
+    after = at + 1
+    if 0x1B <= tag <= 0x25:
+        hundreds = int64(0x25 - tag)
+    elif 0x29 <= tag <= 0x33:
+        hundreds = int64(tag - 0x29)
+    else:
+        is_small = tag == 0x26 or tag == 0x28
+        word, after = read_uvarint(data, at + 1, end, negative != is_small, fault)
+        if after < 0:
+            return after, o
+        if word > HUNDREDS_MAX:
+            return fail(fault, EXPONENT, at + 1), o
+        hundreds = -int64(word) if is_small else int64(word)
+    stop = after
+    while stop < end and data[stop] != 0:
+        stop += 1
+    if stop >= end or stop == after:
+        return fail(fault, END, stop), o
+    terminator = stop
+    flip = 0xFF if negative else 0
+    for position in range(after, stop):
+        if (data[position] ^ flip) >> 1 > 99:
+            return fail(fault, PAIR, position), o
+    while stop > after and (data[stop - 1] ^ flip) >> 1 == 0:
+        stop -= 1  # zeros at the end, which only a careless writer leaves
+    zeros = 0
+    while after < stop and (data[after] ^ flip) >> 1 == 0:
+        after += 1
+        zeros += 2
+    if after == stop:
+        out[o] = ZERO
+        return terminator + 1, o + 1
+    if (data[after] ^ flip) >> 1 < 10:
+        zeros += 1
+    exponent = 2 * hundreds - zeros
+    coefficient = np.empty(stop - after + 8, dtype=np.uint8)
+    begin = _pairs_to_number(data, after, stop, flip, coefficient)
+    o = _put_decimal(negative != descending, exponent, coefficient, begin, len(coefficient), out, o)
+    return terminator + 1, o

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables as numbers: what compiled code must know of an index, its key and the values of its pairs.
+
+A `Layout` holds the pairs of one or several tables. A column's slot is its position in its table.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scrub.codec.kv.compiled import Numbers
+from scrub.codec.kv.kinds import kind_number
+from scrub.model.kv import Family, KeyPart, KvColumn, KvIndex, KvTable
+
+TUPLE, ENTRY, BARE = 0, 1, 2
+"""How a pair's value is written: a tuple, a secondary entry (suffix and tuple), or one datum."""
+
+STORED, PART = 0, 1
+"""Why a column is in a tuple: it is kept there, or there is the part its key does not tell."""
+
+# Columns of Layout.indexes
+TABLE_ID, INDEX_ID, KEY_FROM, SUFFIX_FROM, SUFFIX_TO, UNIQUE, IS_PRIMARY = range(7)
+FAMILIES_FROM, FAMILIES_TO, OWNER = 7, 8, 9
+# Columns of Layout.keys
+SLOT, KIND, DESCENDING, NULLABLE = range(4)
+# Columns of Layout.families
+FAMILY_ID, FORM, COLUMNS_FROM, COLUMNS_TO = range(4)
+# Columns of Layout.columns
+COLUMN_ID, COLUMN_SLOT, COLUMN_KIND, ROLE, COLUMN_NULLABLE = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Every index of some tables; rows of one array refer to ranges of the next."""
+
+    tables: tuple[KvTable, ...]
+    indexes: Numbers
+    keys: Numbers
+    families: Numbers
+    columns: Numbers
+    slots: int
+    names: tuple[str | None, ...]  # of the indexes; None is the primary one
+
+    def arrays(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        return self.indexes, self.keys, self.families, self.columns
+
+    def primary(self, table: int) -> int:
+        """The number of a table's primary index."""
+        return self._of(table, None)
+
+    def secondary(self, table: int, name: str) -> int:
+        """The number of one of a table's secondary indexes."""
+        return self._of(table, name)
+
+    def _of(self, table: int, name: str | None) -> int:
+        owners = self.indexes[:, OWNER]
+        return next(n for n, of in enumerate(owners) if of == table and self.names[n] == name)
+
+
+def layout_of(tables: Sequence[KvTable]) -> Layout:
+    """The numbers of some tables that may share a relation."""
+    maker = _Maker()
+    for number, table in enumerate(tables):
+        maker.add(number, table)
+    return Layout(
+        tables=tuple(tables),
+        indexes=_array(maker.indexes, 10),
+        keys=_array(maker.keys, 4),
+        families=_array(maker.families, 4),
+        columns=_array(maker.columns, 5),
+        slots=max(len(table.columns) for table in tables),
+        names=tuple(maker.names),
+    )
+
+
+def _array(rows: list[tuple[int, ...]], width: int) -> Numbers:
+    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+
+
+class _Maker:
+    def __init__(self) -> None:
+        self.indexes: list[tuple[int, ...]] = []
+        self.keys: list[tuple[int, ...]] = []
+        self.families: list[tuple[int, ...]] = []
+        self.columns: list[tuple[int, ...]] = []
+        self.names: list[str | None] = []
+
+    def add(self, number: int, table: KvTable) -> None:
+        families = table.families
+        if all(family.id != 0 for family in families):
+            families = (Family(0, ()), *families)  # it is written whether it has columns or not
+        of_primary = [(f.id, _form(f), _kept(table, f)) for f in families]
+        self._add_index(
+            number, table, None, table.primary_index_id, table.primary_key, (), of_primary
+        )
+        for index in table.indexes:
+            entries = list(_entries(table, index))
+            self._add_index(number, table, index, index.id, index.parts, index.suffix, entries)
+
+    def _add_index(
+        self,
+        owner: int,
+        table: KvTable,
+        index: KvIndex | None,
+        index_id: int,
+        parts: Sequence[KeyPart],
+        suffix: Sequence[int],
+        families: Sequence[tuple[int, int, list[tuple[int, int]]]],
+    ) -> None:
+        key_from, families_from = len(self.keys), len(self.families)
+        in_primary_key = {part.column for part in table.primary_key}
+        for part in (*parts, *(KeyPart(column) for column in suffix)):
+            column = table.by_id[part.column]
+            nullable = column.nullable and column.id not in in_primary_key
+            self.keys.append(
+                (_slot(table, column), kind_number(column.type), part.descending, nullable)
+            )
+        for family_id, form, kept in families:
+            columns_from = len(self.columns)
+            for column_id, role in kept:
+                column = table.by_id[column_id]
+                self.columns.append(
+                    (
+                        column_id,
+                        _slot(table, column),
+                        kind_number(column.type),
+                        role,
+                        column.nullable,
+                    )
+                )
+            self.families.append((family_id, form, columns_from, len(self.columns)))
+        self.indexes.append(
+            (
+                table.id,
+                index_id,
+                key_from,
+                key_from + len(parts),
+                len(self.keys),
+                index is not None and index.unique,
+                index is None,
+                families_from,
+                len(self.families),
+                owner,
+            )
+        )
+        self.names.append(index.name if index else None)
+
+
+def _slot(table: KvTable, column: KvColumn) -> int:
+    return table.columns.index(column)
+
+
+def _form(family: Family) -> int:
+    is_bare = family.id != 0 and len(family.columns) == 1 and family.default == family.columns[0]
+    return BARE if is_bare else TUPLE
+
+
+def _kept(table: KvTable, family: Family) -> list[tuple[int, int]]:
+    """The columns in a primary pair's value, by id, and why they are there."""
+    in_key = {part.column for part in table.primary_key}
+    kept = [(column, STORED) for column in family.columns if column not in in_key]
+    if family.id == 0:
+        kept += _parts(table, sorted(in_key))
+    return sorted(kept)
+
+
+def _parts(table: KvTable, columns: Sequence[int]) -> list[tuple[int, int]]:
+    return [(c, PART) for c in columns if table.by_id[c].type.may_be_composite]
+
+
+def _entries(table: KvTable, index: KvIndex) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    in_key = [part.column for part in index.parts] + list(index.suffix)
+    stored = [column for column in index.stored if column not in in_key]
+    of_family = {column: f.id for f in table.families for column in f.columns}
+    apart = index.by_family and len(table.families) > 1
+    first = [c for c in stored if not apart or of_family.get(c, 0) == 0]
+    kept = [(column, STORED) for column in first] + _parts(table, in_key)
+    yield 0, ENTRY, sorted(kept)
+    if apart:
+        for family in sorted(table.families, key=lambda family: family.id):
+            of = sorted(column for column in stored if of_family.get(column) == family.id)
+            if family.id != 0 and of:
+                yield family.id, TUPLE, [(column, STORED) for column in of]
