@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defects that a join has named: counted first, then shown in order, as many as are wanted."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Row
@@ -24,18 +24,6 @@ class NamedDefects:
     frame: DataFrame
     held: tuple[Row, ...] | None = None
 
-    def counts(self) -> Counts:
-        counts: Counts = {}
-        if self.held is None:
-            for row in self.frame.groupBy("slot", "kind").count().collect():
-                counts.setdefault(row["slot"], {})[DefectKind(row["kind"])] = row["count"]
-            return counts
-        for row in self.held:
-            of_slot = counts.setdefault(row["slot"], {})
-            kind = DefectKind(row["kind"])
-            of_slot[kind] = of_slot.get(kind, 0) + 1
-        return counts
-
     def decided(self, undecidable: Mapping[int, frozenset[DefectKind]]) -> "NamedDefects":
         """Those that nothing unread could explain."""
         held = self.held
@@ -43,13 +31,26 @@ class NamedDefects:
             held = tuple(r for r in held if DefectKind(r["kind"]) not in undecidable[r["slot"]])
         return NamedDefects(without(self.frame, undecidable), held)
 
-    def in_order(self, limit: int | None = None) -> Iterator[Row]:
-        if self.held is not None:
-            yield from sorted(self.held, key=_place)[:limit]
-        elif limit is None:
-            yield from self.frame.orderBy(*_ORDER).toLocalIterator()
-        else:
-            yield from self.frame.orderBy(*_ORDER).limit(limit).collect()
+    def counted(self) -> DataFrame:
+        """How many there are of each kind in each slot."""
+        return self.frame.groupBy("slot", "kind").count()
+
+    def in_order(self, limit: int | None) -> DataFrame:
+        ordered = self.frame.orderBy(*_ORDER)
+        return ordered if limit is None else ordered.limit(limit)
+
+    def held_in_order(self, limit: int | None) -> list[Row]:
+        """The same of those held here."""
+        return sorted(self.held or (), key=_place)[:limit]
+
+
+def as_counts(rows: Iterable[tuple[int, str, int]]) -> Counts:
+    """Slots, kinds and numbers, which may come in several pieces, added up."""
+    counts: Counts = {}
+    for slot, kind, number in rows:
+        of_slot = counts.setdefault(slot, {})
+        of_slot[DefectKind(kind)] = of_slot.get(DefectKind(kind), 0) + number
+    return counts
 
 
 def _place(row: Row) -> tuple[object, ...]:

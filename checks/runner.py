@@ -21,7 +21,7 @@ from checks.entries import actual_entries, expected_entries
 from checks.findings import Findings, SlotFindings, to_defect
 from checks.fingerprint import fingerprint_by_sql, fingerprint_splits_natively
 from checks.finished_parts import FinishedParts
-from checks.named_defects import Counts, NamedDefects
+from checks.named_defects import Counts, NamedDefects, as_counts
 from checks.naming import (
     name_defects,
     one_duplicate_per_key,
@@ -32,7 +32,7 @@ from checks.parts import Part, cut, next_job
 from checks.row_frames import ChosenBuckets, rows_frame, union_of
 from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
-from checks.sifting import ROWS_MAX, sifted_rows
+from checks.sifting import ROWS_MAX, sifting
 from checks.slots import Relation, Slot, number_plan
 from checks.uniqueness import rows_sharing, suspects, suspicious
 from checks.unread import Unread
@@ -262,7 +262,8 @@ class _Run:
         if not parts or rows > ROWS_MAX:
             return {}
         numbers = frozenset(slot.number for slot in slots)
-        found = sifted_rows(self.spark, parts, relations, numbers, self.scan.salt) or {}
+        job = sifting(self.spark, parts, relations, numbers, self.scan.salt)
+        found = job.sift(collect_arrow(job.gathering)) or {}
         return {
             number: self.spark.createDataFrame(pa.Table.from_batches([rows])).coalesce(1)
             for number, rows in found.items()
@@ -287,7 +288,7 @@ class _Run:
         chosen: Mapping[int, ChosenBuckets | None],
     ) -> None:
         """Count defects, settle them if asked to, and collect those to be shown."""
-        counts = defects.counts()
+        counts = _count(defects)
         for slot in slots:
             self._note_strategy(slot, chosen)
             if slot.number not in counts and self.plan.strategy is not Strategy.MERGE:
@@ -297,7 +298,7 @@ class _Run:
                 )
         if _is_repeated(counts):
             defects = NamedDefects(one_duplicate_per_key(defects.frame, slots))
-            counts = defects.counts()
+            counts = _count(defects)
         if counts and self.settings.settle_seconds is not None:
             defects, counts = self._settle(defects, counts, slots, chosen)
         undecidable = {
@@ -346,7 +347,7 @@ class _Run:
         with self._defects_of(slots, chosen, later=later) as again:
             still = still_there(defects.frame, again.frame)
             remaining = NamedDefects(still.localCheckpoint())
-            left = remaining.counts()
+            left = _count(remaining)
         for slot in slots:
             before = sum(counts.get(slot.number, {}).values())
             self.found[slot.number].transient = before - sum(left.get(slot.number, {}).values())
@@ -354,11 +355,11 @@ class _Run:
 
     def _collect(self, defects: NamedDefects) -> None:
         if self.settings.on_defect is not None:
-            for row in defects.in_order():
+            for row in _in_order(defects, None):
                 self.settings.on_defect(to_defect(row, self.slots[row["slot"]]))
         room = self.settings.limit - len(self.defects)
         if room > 0:
-            shown = defects.in_order(room)
+            shown = _in_order(defects, room)
             self.defects += [to_defect(row, self.slots[row["slot"]]) for row in shown]
 
     # Uniqueness
@@ -386,7 +387,7 @@ class _Run:
             few = suspicious(expected, suspected, slot.index)
             sharing = rows_sharing(few, slot.table.table, slot.index, slot.number).persist()
             defects = NamedDefects(sharing)
-            self.found[slot.number].counts |= defects.counts().get(slot.number, {})
+            self.found[slot.number].counts |= _count(defects).get(slot.number, {})
             self._collect(defects)
             sharing.unpersist()
         finally:
@@ -430,6 +431,23 @@ class _Run:
 def _collect_rows(frame: DataFrame) -> list[Row]:
     with translated():
         return frame.collect()
+
+
+def _count(defects: NamedDefects) -> Counts:
+    if defects.held is not None:
+        return as_counts((row["slot"], row["kind"], 1) for row in defects.held)
+    rows = defects.counted().collect()
+    return as_counts((row["slot"], row["kind"], row["count"]) for row in rows)
+
+
+def _in_order(defects: NamedDefects, limit: int | None) -> Iterator[Row]:
+    """The first defects, or all of them, which may be more than the driver can hold."""
+    if defects.held is not None:
+        yield from defects.held_in_order(limit)
+    elif limit is None:
+        yield from defects.in_order(None).toLocalIterator()
+    else:
+        yield from defects.in_order(limit).collect()
 
 
 def _is_repeated(counts: Mapping[int, Mapping[DefectKind, int]]) -> bool:

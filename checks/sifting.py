@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from checks.fingerprint import TASKS_PER_CORE
 from checks.native_fingerprint import NumberedSplit, column_of, rows_that_count
@@ -28,7 +28,6 @@ from checks.slots import scan_spec
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.digest import RowDigests, Salt, verify_digest
 from scrub.codec.xxh64 import Digests
-from scrub.spark.collecting import collect_arrow
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_in_tasks
 from scrub.stores.native_scan import read_split
@@ -52,17 +51,39 @@ class _Task:
     bytes_max: int
 
 
-def sifted_rows(
+@dataclass(frozen=True, slots=True)
+class Sifting:
+    """A job that gathers the rows of some buckets, and what to do with its result."""
+
+    gathering: DataFrame
+    specs: Mapping[int, ScanSpec]
+    tables: Mapping[int, str]  # relation -> the table it belongs to
+
+    def sift(self, gathered: pa.Table) -> Rows | None:
+        """Of the gathered rows those worth joining; None if they were too many to be held here."""
+        if gathered.column("rows").null_count:
+            return None
+        rows = {n: _schema(spec).empty_table().to_batches() for n, spec in self.specs.items()}
+        for row in gathered.to_pylist():
+            with pa.ipc.open_stream(row["rows"]) as stream:
+                rows[row["relation"]] += list(stream)
+        by_table: dict[str, dict[int, pa.RecordBatch]] = defaultdict(dict)
+        for number, batches in rows.items():
+            by_table[self.tables[number]][number] = pa.concat_batches(batches)
+        kept: dict[int, pa.RecordBatch] = {}
+        for family in by_table.values():
+            kept |= _sift(family, self.specs)
+        return kept
+
+
+def sifting(
     spark: SparkSession,
     parts: Sequence[Part],
     chosen: Mapping[int, ChosenBuckets],
     slots: frozenset[int],
     salt: Salt,
-) -> Rows | None:
-    """Rows of the parts' relations, all native, that are in `chosen` buckets and worth joining.
-
-    None if they are too many to be held here.
-    """
+) -> Sifting:
+    """For the rows of the parts' relations, all native, that are in `chosen` buckets."""
     relations = {part.relation.number: part.relation for part in parts}
     specs = {number: scan_spec(relation, slots, salt) for number, relation in relations.items()}
     splits = pack(parts, TASKS_PER_CORE * parallelism(spark))
@@ -72,18 +93,8 @@ def sifted_rows(
         wanted={number: buckets.bitmap for number, buckets in chosen.items()},
         bytes_max=BYTES_MAX // len(splits),
     )
-    gathered = collect_arrow(run_in_tasks(spark, len(splits), partial(_gather, task=task), _SCHEMA))
-    if gathered.column("rows").null_count:
-        return None
-    rows = {n: _schema(spec).empty_table().to_batches() for n, spec in specs.items()}
-    for row in gathered.to_pylist():
-        with pa.ipc.open_stream(row["rows"]) as stream:
-            rows[row["relation"]] += list(stream)
-    by_table: dict[str, dict[int, pa.RecordBatch]] = defaultdict(dict)
-    for number, batches in rows.items():
-        of_table = by_table[relations[number].table.table.name]
-        of_table[number] = pa.concat_batches(batches)
-    return {n: kept for family in by_table.values() for n, kept in _sift(family, specs).items()}
+    gathering = run_in_tasks(spark, len(splits), partial(_gather, task=task), _SCHEMA)
+    return Sifting(gathering, specs, {n: r.table.table.name for n, r in relations.items()})
 
 
 def _gather(number: int, task: _Task) -> Iterator[pa.RecordBatch]:
@@ -104,7 +115,7 @@ def _gather(number: int, task: _Task) -> Iterator[pa.RecordBatch]:
         yield _packed(relation, pa.concat_batches(batches))
 
 
-def _sift(family: Rows, specs: Mapping[int, ScanSpec]) -> Rows:
+def _sift(family: Rows, specs: Mapping[int, ScanSpec]) -> dict[int, pa.RecordBatch]:
     """Of the rows of a table and its indexes, those of keys that disagree."""
     keys = {number: key_digests(batch, specs[number]) for number, batch in family.items()}
     disagreeing = _keys_that_disagree(family, keys, specs)
