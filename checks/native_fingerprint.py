@@ -72,7 +72,7 @@ def fingerprint_splits(
             sums.update(before)
             report = {"rows": 0, "bytes": 0, "error": error.reason}
         reports.append((numbered.number, json.dumps(report)))
-    yield _as_batch(_pieces(sums), reports)
+    yield as_batch(pieces(sums), reports)
 
 
 def _add_batch(batch: pa.RecordBatch, spec: ScanSpec, sums: dict[int, BucketSums]) -> int:
@@ -127,10 +127,10 @@ def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 sums[piece] += sums_of(row["sums"])
             else:
                 sums[piece] = sums_of(row["sums"]).copy()
-    yield _as_batch(sums, reports)
+    yield as_batch(sums, reports)
 
 
-def _pieces(sums: Mapping[int, BucketSums]) -> dict[Piece, BucketSums]:
+def pieces(sums: Mapping[int, BucketSums]) -> dict[Piece, BucketSums]:
     """The sums cut into chunks, without those in which nothing was counted."""
     return {
         (slot, start // CHUNK_BUCKETS): piece
@@ -140,9 +140,10 @@ def _pieces(sums: Mapping[int, BucketSums]) -> dict[Piece, BucketSums]:
     }
 
 
-def _as_batch(
+def as_batch(
     sums: Mapping[Piece, BucketSums], reports: Sequence[tuple[int, str]]
 ) -> pa.RecordBatch:
+    """Pieces and reports on splits as SUMS_SCHEMA."""
     rows: list[tuple[int, int, bytes | None, str | None]] = [
         (slot, chunk, piece.tobytes(), None) for (slot, chunk), piece in sums.items()
     ]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from checks.findings import Findings
     from checks.parts import Pace
+    from scrub.app.check_pairs import PairResults
+    from scrub.model.table import Table
 
 
 SLEEP = time.sleep
@@ -131,7 +133,8 @@ class _Preparation:
 
         stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
         pins = Pins(stores, self.session, self.request)
-        pins.pin_all(select_tables(self.catalog, self.request))
+        tables = select_tables(self.catalog, self.request)
+        pins.pin_all([table for table in tables if table.kv is None])
         return plan_check(self.request, pins.sources, pins.not_checked, native_refusal)
 
     def run(self, pace: "Pace | None" = None) -> RunResult:
@@ -139,13 +142,31 @@ class _Preparation:
         plan, findings = self.plan(), None
         if plan.tables:
             plan, findings = self._run(plan, pace)
+        tables = _table_results(plan, findings)
+        defects = tuple(findings.defects) if findings else ()
+        if pairs := [t for t in select_tables(self.catalog, self.request) if t.kv is not None]:
+            of_pairs = self._check_pairs(pairs, len(defects))
+            tables += tuple(of_pairs.tables)
+            defects += tuple(of_pairs.defects)
         return RunResult(
             run_id=self.run_id,
             started_at=started_at,
             seconds=time.monotonic() - began - self.seconds_starting,
-            tables=_table_results(plan, findings),
-            defects=tuple(findings.defects) if findings else (),
+            tables=tables,
+            defects=defects,
         )
+
+    def _check_pairs(self, tables: "list[Table]", defects_so_far: int) -> "PairResults":
+        from scrub.app.check_pairs import check_pairs
+        from scrub.spark.watching import stoppable
+        from scrub.stores.open import open_store
+
+        self.on_progress(Progress(phase="looking at pairs"))
+        limit = max(self.request.limit - defects_so_far, 0)
+        stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
+        with stoppable(self.session(), self.run_id):
+            request = replace(self.request, limit=limit)
+            return check_pairs(tables, request, stores, self.session)
 
     def _run(self, plan: CheckPlan, pace: "Pace | None") -> "tuple[CheckPlan, Findings]":
         """Carry out the plan, or the one without native scans if the canary says no."""

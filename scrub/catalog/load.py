@@ -79,6 +79,8 @@ def _refuse_shared_relations(tables: Mapping[str, Table], mistakes: Mistakes) ->
     for table in tables.values():
         owners.setdefault((table.store, normpath(table.relation)), f"table '{table.name}'")
     for table in tables.values():
+        if table.kv is not None:
+            continue  # keys tell apart what shares a relation
         for index in table.indexes:
             name = f"index '{index.name}' of table '{table.name}'"
             owner = owners.setdefault((index.store, normpath(index.relation)), name)

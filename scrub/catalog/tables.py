@@ -11,6 +11,7 @@ from scrub.catalog.document import Entry, Mistakes, line_of
 from scrub.catalog.expressions import BadExpression, check_condition
 from scrub.catalog.foreign_keys import read_foreign_keys
 from scrub.catalog.indexes import IndexReader
+from scrub.catalog.kv import read_kv_table
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
 from scrub.catalog.table_context import TableContext
@@ -47,10 +48,9 @@ def _read_table(entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes) -
     if problem := names.problem_of(entry.name):
         mistakes.add(entry.line, f"the name of {what} {problem}")
     if document.peek(entry.value, "layout") == "kv":
-        mistakes.add(entry.line, f"{what}: layout kv is not available in this version")
-        return Table(name=entry.name, store="", relation="", columns=(), primary_key=())
+        return read_kv_table(entry, stores, mistakes)
     section = Section(entry.value, entry.line, what, _KEYS, mistakes)
-    section.choice("layout", ("columns",))
+    section.choice("layout", ("columns", "kv"))
     section.require("store", did_you_mean("", stores, "stores"))
     columns = _columns(section)
     context = TableContext(

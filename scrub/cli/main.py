@@ -23,6 +23,7 @@ READER_GONE_EXIT_CODE = 141
 COMMANDS = {
     "check": LazyCommand("scrub.cli.check:check", "Compare tables with their indexes. Reads only."),
     "catalog": LazyCommand("scrub.cli.catalog:catalog", "Validate or show the catalog."),
+    "kv": LazyCommand("scrub.cli.kv:kv", "Write rows as key-value pairs, or show pairs."),
     "init": LazyCommand("scrub.cli.init:init", "Write a first catalog from the tables found."),
     "demo": LazyCommand("scrub.cli.demo:demo", "Make a lake, break it, and find what is broken."),
     "selftest": LazyCommand(

@@ -12,7 +12,7 @@ import click
 
 from scrub.model.request import AsOf
 
-CHECKS = ("index",)
+CHECKS = ("index", "physical")
 
 Typed = TypeVar("Typed")
 Meant = TypeVar("Meant")

@@ -19,6 +19,11 @@ class DefectKind(StrEnum):
     DUPLICATE_ENTRY = "duplicate_index_entry"  # an entry more often than its row
     DUPLICATE_KEY = "duplicate_primary_key"  # a row more often than its entry
     UNIQUE_VIOLATION = "unique_violation"  # two rows share a unique index key
+    INVALID_ENCODING = "invalid_encoding"  # bytes that cannot be read
+    INVALID_COMPOSITE = "invalid_composite_encoding"  # key and value of a column disagree
+    NONCANONICAL = "noncanonical_encoding"  # bytes that read well, but should be others
+    MISSING_FAMILY = "missing_family"  # a row without the pair that every row has
+    UNEXPECTED_KEY = "unexpected_key"  # a key outside every known index
 
 
 ALIASES: Mapping[str, DefectKind] = {
@@ -54,7 +59,10 @@ class Defect:
     @property
     def id(self) -> str:
         """The same for the same defect in every run, whatever else was found."""
-        identity = [self.kind, self.table, self.index, self.primary_key, self.index_key]
+        identity: list[object] = [self.kind, self.table, self.index]
+        identity += [self.primary_key, self.index_key]
+        if self.primary_key is None and self.key_hex is not None:
+            identity.append(self.key_hex)  # of bytes that cannot be read, all there is
         text = json.dumps(identity, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

@@ -39,7 +39,7 @@ class CheckRequest:
     catalog: Path = Path("scrub.yaml")
     tables: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()  # empty: all
-    checks: tuple[str, ...] = ("index",)
+    checks: tuple[str, ...] = ("index", "physical")
     strategy: Strategy = Strategy.AUTO
     engine: Engine = Engine.AUTO
     as_of: tuple[AsOf, ...] = ()

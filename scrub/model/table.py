@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from scrub.model.kv import KvTable
 from scrub.model.types import ColumnType
 
 
@@ -108,6 +109,7 @@ class Table:
     checks: Mapping[str, str] = field(default_factory=dict)
     foreign_keys: tuple[ForeignKey, ...] = ()
     line: int = 0
+    kv: KvTable | None = None  # set when rows and entries are pairs of bytes
 
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)

@@ -201,9 +201,11 @@ def test_tables(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert words in mistakes(tmp_path, HEAD + TABLE.replace(old, new))[0].message
 
 
-def test_layout_kv_is_refused_by_name_and_nothing_else_is_said_of_it(tmp_path: Path) -> None:
-    text = f"{HEAD}tables:\n  pairs: {{layout: kv, table_id: 52, families: []}}\n"
-    assert "layout kv is not available in this version" in the_mistake(tmp_path, text).message
+def test_a_table_of_pairs_needs_its_number_and_its_columns(tmp_path: Path) -> None:
+    text = f"{HEAD}tables:\n  pairs: {{layout: kv, store: s, primary_key: [id]}}\n"
+    messages = [mistake.message for mistake in mistakes(tmp_path, text)]
+    assert any("has no 'table_id'" in message for message in messages)
+    assert any("has no 'columns'" in message for message in messages)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables with `layout: kv`: the numbers that tell their pairs apart, and how values are written."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from scrub.catalog import document, names
+from scrub.catalog.document import Entry, Mistakes, line_of
+from scrub.catalog.section import Section
+from scrub.catalog.spelling import did_you_mean
+from scrub.model.kv import DatumKind, DatumType, Family, KeyPart, KvColumn, KvIndex, KvTable
+from scrub.model.table import Column, EntryColumn, Index, Store, Table
+from scrub.model.types import ColumnType, TypeName, parse_type
+
+_KEYS = (
+    "store",
+    "relation",
+    "layout",
+    "table_id",
+    "index_id",
+    "columns",
+    "primary_key",
+    "families",
+    "indexes",
+)
+_INDEX_KEYS = ("index_id", "columns", "storing", "unique", "store", "relation", "by_family")
+_OF_SPARK = {
+    TypeName.BOOLEAN: DatumKind.BOOL,
+    TypeName.FLOAT: DatumKind.FLOAT,
+    TypeName.DOUBLE: DatumKind.FLOAT,
+    TypeName.DECIMAL: DatumKind.DECIMAL,
+    TypeName.STRING: DatumKind.BYTES,
+    TypeName.BINARY: DatumKind.BYTES,
+    TypeName.DATE: DatumKind.INT,
+    TypeName.TIMESTAMP: DatumKind.TIMESTAMP,
+    TypeName.TIMESTAMP_NTZ: DatumKind.TIMESTAMP,
+}
+_OF_THEIR_OWN = {
+    "time": DatumKind.INT,
+    "oid": DatumKind.INT,
+    "name": DatumKind.BYTES,
+    "enum": DatumKind.BYTES,
+    "bytes": DatumKind.BYTES,
+    "collated string": DatumKind.COLLATED,
+    "interval": DatumKind.INTERVAL,
+    "timetz": DatumKind.TIMETZ,
+    "uuid": DatumKind.UUID,
+    "inet": DatumKind.INET,
+    "bit": DatumKind.BIT,
+    "varbit": DatumKind.BIT,
+}
+_BINARY = ColumnType(TypeName.BINARY)
+
+
+def parse_datum_type(text: str) -> tuple[ColumnType, DatumType]:
+    """A type of the catalog: what Spark calls it, if anything, and how its values are written."""
+    spelling = text.strip().lower()
+    if array := re.fullmatch(r"(.+?)\s*\[\]", spelling):
+        _, element = parse_datum_type(array[1])
+        if element.kind in (DatumKind.ARRAY, DatumKind.COLLATED):
+            raise ValueError(f"'{text}': arrays of {array[1]} are not read")
+        return _BINARY, DatumType(DatumKind.ARRAY, element.kind)
+    if kind := _OF_THEIR_OWN.get(spelling):
+        return _BINARY, DatumType(kind)
+    try:
+        of_spark = parse_type(spelling)
+    except ValueError:
+        own = ", ".join(_OF_THEIR_OWN)
+        raise ValueError(
+            f"'{text}' is not a type; beside Spark's there are {own}, and []"
+        ) from None
+    return of_spark, DatumType(_OF_SPARK.get(of_spark.name, DatumKind.INT))
+
+
+def read_kv_table(entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes) -> Table:
+    """A table whose rows and index entries are pairs of bytes."""
+    return _Reader(entry, stores, mistakes).read()
+
+
+class _Reader:
+    def __init__(self, entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes) -> None:
+        self.entry, self.stores, self.mistakes = entry, stores, mistakes
+        self.what = f"table '{entry.name}'"
+        self.section = Section(entry.value, entry.line, self.what, _KEYS, mistakes)
+        self.columns: dict[str, tuple[Column, KvColumn]] = {}
+
+    def read(self) -> Table:
+        section = self.section
+        section.choice("layout", ("kv",))
+        store = self._store(section, default=None)
+        section.require("table_id", "the number that the table's keys begin with")
+        table_id = self._number(section, "table_id", 0)
+        self._read_columns()
+        key = self._parts(section, "primary_key")
+        if not key:
+            section.require("primary_key", "name the columns that tell rows apart: [id]")
+        relation = section.text("relation") or self.entry.name
+        families = self._families()
+        taken = {self._number(section, "index_id", 1): "the primary index"}
+        indexes = [
+            self._index(of_index, store, relation, key, taken)
+            for of_index in self._entries("indexes")
+        ]
+        return Table(
+            name=self.entry.name,
+            store=store,
+            relation=relation,
+            columns=tuple(column for column, _ in self.columns.values()),
+            primary_key=tuple(self._name_of(part.column) for part in key),
+            indexes=tuple(index for index, _ in indexes),
+            line=self.entry.line,
+            kv=KvTable(
+                id=table_id,
+                name=self.entry.name,
+                columns=tuple(column for _, column in self.columns.values()),
+                primary_key=key,
+                families=families,
+                indexes=tuple(index for _, index in indexes),
+                primary_index_id=self._number(section, "index_id", 1),
+            ),
+        )
+
+    def _store(self, section: Section, default: str | None) -> str:
+        if default is None:
+            section.require("store", did_you_mean("", self.stores, "stores"))
+        name = section.text("store") or default or ""
+        if name and name not in self.stores:
+            hint = did_you_mean(name, self.stores, "stores")
+            section.add("store", f"{section.what} is in store '{name}', which is not there", hint)
+        return name
+
+    def _number(self, section: Section, key: str, default: int) -> int:
+        text = section.text(key)
+        if text is None:
+            return default
+        if not text.isdigit():
+            section.add(key, f"'{key}' of {section.what} is a number, not '{text}'")
+            return default
+        return int(text)
+
+    def _entries(self, key: str) -> Sequence[Entry]:
+        node = self.section.node(key)
+        if node is None:
+            return ()
+        what = f"'{key}' of {self.what}"
+        return list(document.entries(node, self.section.line_of(key), what, self.mistakes))
+
+    def _read_columns(self) -> None:
+        self.section.require("columns", "list them, e.g. id: {type: bigint, nullable: false}")
+        ids: dict[int, str] = {}
+        for number, entry in enumerate(self._entries("columns"), start=1):
+            what = f"column '{entry.name}'"
+            if problem := names.problem_of(entry.name):
+                self.mistakes.add(entry.line, f"the name of {what} {problem}")
+            if not isinstance(entry.value, MappingNode):
+                hint = f"write {entry.name}: {{type: bigint}}"
+                self.mistakes.add(entry.line, f"{what} must be a mapping", hint)
+                continue
+            section = Section(
+                entry.value, entry.line, what, ("type", "nullable", "id"), self.mistakes
+            )
+            section.require("type", "e.g. type: bigint")
+            of_spark, datum = _BINARY, DatumType(DatumKind.BYTES)
+            try:
+                of_spark, datum = parse_datum_type(section.text("type") or "binary")
+            except ValueError as error:
+                section.add("type", f"{what}: {error}")
+            nullable = section.node("nullable") is None or section.flag("nullable")
+            column_id = self._number(section, "id", number)
+            if column_id in ids:
+                section.add("id", f"{what} has the same id as column '{ids[column_id]}'")
+            ids[column_id] = entry.name
+            self.columns[entry.name] = (
+                Column(name=entry.name, type=of_spark, nullable=nullable),
+                KvColumn(column_id, entry.name, datum, nullable),
+            )
+
+    def _name_of(self, column_id: int) -> str:
+        return next(c.name for _, c in self.columns.values() if c.id == column_id)
+
+    def _column_id(self, node: Node, what: str) -> int | None:
+        name = document.text(node, what, self.mistakes)
+        if name is None:
+            return None
+        if name not in self.columns:
+            hint = did_you_mean(name, self.columns, "columns")
+            self.mistakes.add(line_of(node), f"{what}: there is no column '{name}'", hint)
+            return None
+        return self.columns[name][1].id
+
+    def _parts(self, section: Section, key: str) -> tuple[KeyPart, ...]:
+        parts = []
+        for item in section.items(key):
+            what, descending = f"a column in '{key}' of {section.what}", False
+            node: Node | None = item
+            if not isinstance(item, ScalarNode):
+                inside = Section(item, line_of(item), what, ("column", "order"), self.mistakes)
+                descending = inside.choice("order", ("asc", "desc")) == "desc"
+                node = inside.require("column", "name it")
+            if node is not None and (column := self._column_id(node, what)) is not None:
+                parts.append(KeyPart(column, descending))
+        return tuple(parts)
+
+    def _families(self) -> tuple[Family, ...]:
+        every = tuple(column.id for _, column in self.columns.values())
+        families: list[Family] = []
+        for entry in self._entries("families"):
+            what = f"family '{entry.name}'"
+            keys = ("id", "columns", "default")
+            section = Section(entry.value, entry.line, what, keys, self.mistakes)
+            section.require("id", "the number at the end of its keys")
+            columns = [self._column_id(item, what) for item in section.items("columns")]
+            default = section.node("default")
+            families.append(
+                Family(
+                    self._number(section, "id", 0),
+                    tuple(column for column in columns if column is not None),
+                    None if default is None else self._column_id(default, what),
+                )
+            )
+        left = tuple(c for c in every if all(c not in family.columns for family in families))
+        first = [family for family in families if family.id == 0]
+        if not first:
+            return (Family(0, left), *families)
+        return tuple(
+            Family(0, (*family.columns, *left), family.default) if family.id == 0 else family
+            for family in families
+        )
+
+    def _index(
+        self,
+        entry: Entry,
+        store: str,
+        relation: str,
+        primary_key: Sequence[KeyPart],
+        taken: dict[int, str],
+    ) -> tuple[Index, KvIndex]:
+        what = f"index '{entry.name}'"
+        if problem := names.problem_of(entry.name):
+            self.mistakes.add(entry.line, f"the name of {what} {problem}")
+        section = Section(entry.value, entry.line, what, _INDEX_KEYS, self.mistakes)
+        section.require("index_id", "the number in the index's keys")
+        section.require("columns", "name the indexed columns: [customer_id]")
+        index_id = self._number(section, "index_id", 0)
+        if index_id in taken:
+            section.add("index_id", f"{what} has the same index_id as {taken[index_id]}")
+        taken[index_id] = what
+        parts = self._parts(section, "columns")
+        indexed = {part.column for part in parts}
+        suffix = tuple(part.column for part in primary_key if part.column not in indexed)
+        stored = [
+            self._column_id(item, f"'storing' of {what}") for item in section.items("storing")
+        ]
+        kv = KvIndex(
+            id=index_id,
+            name=entry.name,
+            parts=parts,
+            suffix=suffix,
+            stored=tuple(column for column in stored if column is not None),
+            unique=section.flag("unique"),
+            by_family=section.flag("by_family"),
+        )
+        index = Index(
+            name=entry.name,
+            store=self._store(section, default=store),
+            relation=section.text("relation") or relation,
+            key=tuple(self._entry_column(part.column, part.descending) for part in parts),
+            suffix=tuple(self._entry_column(column) for column in suffix),
+            stored=tuple(self._entry_column(column) for column in kv.stored),
+            unique=kv.unique,
+            line=entry.line,
+        )
+        return index, kv
+
+    def _entry_column(self, column_id: int, descending: bool = False) -> EntryColumn:
+        name = self._name_of(column_id)
+        column = self.columns[name][0]
+        return EntryColumn(name=name, source=name, type=column.type, descending=descending)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub kv`: pairs of a table in key-value layout, made and read."""
+
+from pathlib import Path
+
+import click
+
+from reports.escaping import printable
+from scrub.catalog.load import load_catalog
+from scrub.cli import options
+from scrub.model.request import SparkOptions
+
+
+@click.group()
+def kv() -> None:
+    """Write rows as key-value pairs, or show pairs in readable form."""
+
+
+@kv.command()
+@click.argument("table")
+@click.option("--from", "source", required=True, metavar="TABLE", help="Whose rows to write.")
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="A directory that is not there yet; pairs go there as Parquet.",
+)
+@options.catalog
+def encode(table: str, source: str, output: Path, catalog: Path) -> None:
+    """Write another table's rows and their index entries as the pairs of TABLE."""
+    from scrub.app.pairs import encode_table, kv_table
+    from scrub.spark.session import spark_session
+
+    loaded = load_catalog(catalog)
+    kv_table(loaded, table)
+    with spark_session(None, SparkOptions()) as spark:
+        encode_table(spark, loaded, table, source, output)
+        pairs = spark.read.parquet(str(output.absolute())).count()
+    click.echo(f"{pairs:,} pairs of {printable(table)} in {printable(str(output))}")
+
+
+@kv.command()
+@click.argument("table")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True,
+              help="How many pairs to show; 0 shows all.")  # fmt: skip
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="Write all lines to this new directory."
+)
+@options.catalog
+def decode(table: str, limit: int, output: Path | None, catalog: Path) -> None:
+    """Show the pairs of TABLE: path and columns, and what is wrong with a pair."""
+    from scrub.app.pairs import decoded_pairs, kv_table
+    from scrub.spark.session import spark_session
+
+    loaded = load_catalog(catalog)
+    kv_table(loaded, table)
+    with spark_session(None, SparkOptions()) as spark:
+        lines = decoded_pairs(spark, loaded, table)
+        if output is not None:
+            lines.write.text(str(output.absolute()))
+            return
+        for row in (lines.limit(limit) if limit else lines).toLocalIterator():
+            click.echo(printable(row["line"]))
