@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrub.app.selection import select_indexes
 from scrub.errors import RelationMismatch, StoreUnavailable
-from scrub.model.defect import Defect, DefectKind
+from scrub.model.defect import PHYSICAL_KINDS, Defect, DefectKind
 from scrub.model.request import AsOf, CheckRequest
 from scrub.model.result import CheckOutcome, Status, TableResult
 from scrub.model.table import Column, Table
@@ -53,7 +53,7 @@ def check_pairs(
         found = run_kv_check(plan, stores, session(), limit, request.redact)
         results.tables.append(_table_result(plan, found, request))
         physical = "physical" in request.checks
-        results.defects += [d for d in found.defects if physical or not _is_physical(d)]
+        results.defects += [d for d in found.defects if physical or d.kind not in PHYSICAL_KINDS]
     return results
 
 
@@ -98,19 +98,6 @@ def _as_of(request: CheckRequest, name: str, is_table: bool) -> AsOf | None:
         if as_of.relation is None and is_table:
             return as_of
     return None
-
-
-def _is_physical(defect: Defect) -> bool:
-    return defect.kind in _PHYSICAL
-
-
-_PHYSICAL = (
-    DefectKind.INVALID_ENCODING,
-    DefectKind.INVALID_COMPOSITE,
-    DefectKind.NONCANONICAL,
-    DefectKind.MISSING_FAMILY,
-    DefectKind.UNEXPECTED_KEY,
-)
 
 
 def _table_result(plan: "KvPlan", found: "KvFindings", request: CheckRequest) -> TableResult:

@@ -26,6 +26,15 @@ class DefectKind(StrEnum):
     UNEXPECTED_KEY = "unexpected_key"  # a key outside every known index
 
 
+PHYSICAL_KINDS = (
+    DefectKind.INVALID_ENCODING,
+    DefectKind.INVALID_COMPOSITE,
+    DefectKind.NONCANONICAL,
+    DefectKind.MISSING_FAMILY,
+    DefectKind.UNEXPECTED_KEY,
+)
+"""What can be wrong with bytes; the other kinds are about rows and entries."""
+
 ALIASES: Mapping[str, DefectKind] = {
     "missing_index_entry": DefectKind.MISSING,
     "missing_secondary_index_entry": DefectKind.MISSING,

@@ -95,7 +95,7 @@ def test_a_time_without_a_zone_is_utc(app: SimpleNamespace) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--checks index,physical", "no check 'physical'; there is: index"),
+        ("--checks index,fysical", "no check 'fysical'; there is: index, physical"),
         ("--as-of by_email=yesterday", "neither a version"),
         ("--settle -1", "not a duration"),
         ("--settle nan", "not a duration"),
