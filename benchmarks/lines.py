@@ -202,6 +202,36 @@ def huge(m: Measurements) -> Iterator[Line]:
     )
 
 
+def pairs(m: Measurements) -> Iterator[Line]:
+    for name, (timing, reference) in m.judged.items():
+        rate = m.pairs / timing.median
+        yield Line(
+            measurement=f"million pairs/s on one core, {name}",
+            timing=timing,
+            ratio=rate / 1e6,
+            target=Target(">=", 2),
+            note=f"{m.pairs:,} pairs",
+        )
+        yield Line(
+            measurement=f"per-datum reference / physical check, {name}",
+            ratio=reference * rate,
+            target=Target(">=", 30),
+        )
+
+
+def pair_checks(m: Measurements) -> Iterator[Line]:
+    physical, index, both = m.pair_checks.values()
+    slower = max(physical, index, key=lambda timing: timing.median)
+    yield Line(
+        measurement="pairs, both checks / the slower one alone",
+        timing=both,
+        beside=slower,
+        ratio=both.median / slower.median,
+        target=Target("<=", 1.3),
+        note=f"{m.pairs:,} pairs, physical {physical.median:.2f} s, index {index.median:.2f} s",
+    )
+
+
 def _mebibytes(size: int) -> str:
     return f"{size / 2**20:,.0f} MiB"
 
@@ -218,5 +248,7 @@ LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "growth": growth,
     "sql-engine": sql_engine,
     "merge-strategy": merge_strategy,
+    "pairs": pairs,
+    "pair-checks": pair_checks,
     "huge": huge,
 }

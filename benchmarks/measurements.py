@@ -3,18 +3,19 @@
 
 import subprocess
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from benchmarks import data, peers
+from benchmarks import data, pairs, peers
 from benchmarks.answers import demand
 from benchmarks.checking import bytes_read, check
 from benchmarks.data import DEFECTS, Lake
 from benchmarks.fresh_process import FreshCheck, check_in_fresh_process
 from benchmarks.shapes import BY_CUSTOMER, BY_CUSTOMER_DAMAGED, FOUR_INDEXES, IndexShape
 from benchmarks.timing import Effort, Timing, timed
+from scrub.codec.kv.layouts import layout_of
 from scrub.model.request import Engine, Strategy
 
 DATACOMPY_ROWS_MAX = 2_000_000
@@ -119,6 +120,38 @@ class Measurements:
     def bytes_separate(self) -> int:
         lake = self._lake(self.rows, FOUR_INDEXES)
         return sum(bytes_read(check(self.spark, lake, [index])) for index in FOUR_INDEXES)
+
+    # Pairs
+
+    @property
+    def pairs(self) -> int:
+        return self.rows // 4
+
+    @cached_property
+    def judged(self) -> dict[str, tuple[Timing, float]]:
+        """For each shape of pairs: the physical check on one core, and the reference's seconds."""
+        found = {}
+        for shape in pairs.SHAPES:
+            made, layout = pairs.batches(shape, self.pairs), layout_of([shape.table])
+            timing = self._timed(
+                f"{self.pairs:,} pairs, {shape.name}", partial(pairs.judge_all, layout, made)
+            )
+            found[shape.name] = (timing, pairs.reference_seconds_per_pair(shape, made))
+        return found
+
+    @cached_property
+    def pair_checks(self) -> dict[str, Timing]:
+        """The checks of a table of pairs in Spark: each alone, and both."""
+        shape = pairs.SHAPES[0]
+        directory = self.directory / f"pairs-{self.pairs}"
+        catalog = pairs.write_lake(directory, shape, pairs.batches(shape, self.pairs))
+        return {
+            "+".join(checks): self._timed(
+                f"pairs, {' and '.join(checks)} check",
+                partial(pairs.check_lake, self.spark, catalog, checks),
+            )
+            for checks in (("physical",), ("index",), ("physical", "index"))
+        }
 
     # Growth
 

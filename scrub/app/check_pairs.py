@@ -66,7 +66,7 @@ def _plan(
     from checks.kv_runner import KvPlan
     from checks.plan import bucket_bits
 
-    indexes = select_indexes(table, request)
+    indexes = select_indexes(table, request) if "index" in request.checks else ()
     relations = {(table.store, table.relation): table.name}
     relations |= {(index.store, index.relation): index.name for index in reversed(indexes)}
     relations[table.store, table.relation] = table.name
