@@ -42,7 +42,7 @@ def checks_grid(table: TableResult) -> Grid:
         ("status", _status),
         ("snapshot", lambda outcome: printable(outcome.snapshot or "-")),
         ("rows", lambda outcome: count(outcome.rows)),
-        ("entries", lambda outcome: count(outcome.entries)),
+        ("entries", _entries),
         ("defects", _defects),
     ]
     if any(outcome.undecided for outcome in checks):
@@ -79,6 +79,11 @@ def _grid(columns: Sequence[tuple[str, Callable[[Item], str]]], items: Iterable[
 
 def _status(outcome: CheckOutcome) -> str:
     return status_words(outcome.status, incomplete=is_incomplete(outcome))
+
+
+def _entries(outcome: CheckOutcome) -> str:
+    """Only an index has entries; of one that was not counted nobody knows how many."""
+    return count(outcome.entries) if outcome.check == "index" else "-"
 
 
 def _defects(outcome: CheckOutcome) -> str:
