@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup java demo lint check test bench lock clean
+.PHONY: help setup java demo lint check test fuzz bench lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ check: lint ## lint and the fast tests; needs no Java
 
 test: setup lint ## lint and every test; what CI runs
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+fuzz: setup ## mutate a million pairs and compare every verdict with the reference
+	$(BIN)/python -m tests.kv.fuzz $(FUZZ_ARGS)
 
 bench: setup ## measure against other ways to check; BENCH_ARGS="--rows 5000000"
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)

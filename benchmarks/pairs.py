@@ -72,7 +72,7 @@ def _strings(first: int, rows: int) -> dict[str, pa.Array]:
 
 def _decimals(first: int, rows: int) -> dict[str, pa.Array]:
     amounts = np.arange(first, first + rows) * 5
-    numbers = pa.array(amounts, pa.int64()).cast(pa.decimal128(18, 0))
+    numbers = pa.array(amounts, pa.int64()).cast(pa.decimal128(19, 0))
     scaled = pa.compute.multiply(numbers, pa.scalar(Decimal("0.01"), pa.decimal128(3, 2)))
     return {
         "amount": scaled.cast(pa.decimal128(24, 2)),

@@ -84,7 +84,8 @@ def encode_wrapper(tag_and_data: bytes, deleted: bool) -> bytes:
 
 def decode_wrapper(message: bytes) -> tuple[bytes, bool]:
     # Decision: fields may come in any order and the last of a kind counts, as protocol buffers
-    # have it, but a field that this message does not have is invalid.
+    # have it, but a field that this message does not have is invalid. So is a message that is
+    # neither a value nor a deletion: what it stands for would have no tag.
     tag_and_data, deleted = b"", False
     at = 0
     while at < len(message):
@@ -98,6 +99,8 @@ def decode_wrapper(message: bytes) -> tuple[bytes, bool]:
                 deleted = flag != 0
             case _:
                 raise Invalid(at, "a field of the wrapper")
+    if not tag_and_data and not deleted:
+        raise Invalid(at, "a value or a deletion")
     return tag_and_data, deleted
 
 
@@ -297,6 +300,7 @@ def classify_pair(table: KvTable, key: bytes, value: bytes) -> str | None:
         return "invalid_encoding"
     if not composites_agree:
         return "invalid_composite_encoding"
+    _, value = decode_mvcc(value)
     if encode_pair(table, layout, row) != (key, value[CHECKSUM_LENGTH:]):
         return "noncanonical_encoding"
     return None
@@ -306,7 +310,8 @@ def read_pair(
     table: KvTable, layouts: list[Layout], key: bytes, value: bytes
 ) -> tuple[Layout, dict[int, Datum | None], bool]:
     """The layout, the row, and whether key and value agree on what both of them tell."""
-    tag_and_data = decode_value(key, value)
+    # Decision: a header of the storage engine is no part of the value, whatever it holds.
+    tag_and_data = decode_value(key, decode_mvcc(value)[1])
     key_row, family = read_key(table, layouts[0], key)
     layout = next((layout for layout in layouts if layout.family == family), None)
     if layout is None:

@@ -28,6 +28,7 @@ from scrub.codec.kv.kinds import (
     ARRAY,
     BIT,
     BOOL,
+    COLLATED,
     DECIMAL,
     FLOAT,
     INET,
@@ -110,7 +111,7 @@ def read_tag(data: Octets, at: int, end: int, fault: Fault) -> tuple[int, int, i
 
 @compiled
 def _read_element(
-    kind: int, data: Octets, at: int, end: int, out: Octets, o: int, fault: Fault
+    kind: int, data: Octets, at: int, end: int, held: Octets, out: Octets, o: int, fault: Fault
 ) -> tuple[int, int]:
     """An element's body, made canonical: read into its held form and written again."""
     if kind == BOOL:
@@ -118,7 +119,6 @@ def _read_element(
             return fail(fault, BOOL_TAG, at), o
         out[o] = data[at]
         return at + 1, o + 1
-    held = np.empty(16 * (end - at) + 64, dtype=np.uint8)
     at, stop = read_body_scalar(kind, data, at, end, held, 0, fault)
     if at < 0:
         return at, o
@@ -174,11 +174,12 @@ def read_array_body(
         for position in range(count):
             nulls[position] = (data[at + position // 8] >> uint8(position % 8)) & 1
         at += size
-    elements = np.empty(16 * (end - at) + 64, dtype=np.uint8)
+    room = 16 * (end - at) + 64
+    elements, held = np.empty(room, dtype=np.uint8), np.empty(room, dtype=np.uint8)
     length = 0
     for position in range(count):
         if nulls[position] == 0:
-            at, length = _read_element(kind, data, at, end, elements, length, fault)
+            at, length = _read_element(kind, data, at, end, held, elements, length, fault)
             if at < 0:
                 return at, o
     if at != end:
@@ -253,7 +254,7 @@ def _put_key_array(
 
 @compiled
 def _is_composite_array(kind: int, data: Octets, begin: int, end: int) -> bool:
-    if kind != DECIMAL and kind != FLOAT:
+    if kind != DECIMAL and kind != FLOAT and kind != COLLATED:
         return False
     fault = np.zeros(2, dtype=np.int64)
     count, bitmap, position = _elements_of(data, begin, end, fault)
@@ -353,6 +354,8 @@ def skip_tagged(number: int, data: Octets, at: int, end: int, fault: Fault) -> i
     if length > uint64(end - after):
         return fail(fault, LENGTH, at)
     stop = after + int64(length)
+    if after == stop:
+        return fail(fault, ARRAY_BODY, after)
     _, element, inside = read_tag(data, after + 1, stop, fault)
     if inside < 0:
         return inside

@@ -27,9 +27,10 @@ from scrub.codec.kv.layouts import (
     FAMILIES_TO,
     FAMILY_ID,
     IS_PRIMARY,
+    KEY_FROM,
     OWNER,
     SLOT,
-    SUFFIX_FROM,
+    SUFFIX_TO,
     Layout,
 )
 from scrub.codec.kv.pairs import (
@@ -53,6 +54,10 @@ from scrub.codec.kv.pairs import (
 # What is reported of a pair that is not fine
 PAIR, VERDICT, INDEX, FAULT, POSITION, IN_VALUE = range(6)
 NO_FIRST_FAMILY = int(Code.NO_FIRST_FAMILY)
+
+# What a pair may need for its datums, for each of its bytes and besides. A byte becomes eight at
+# most: a small integer in a key, a zero of an array of floats.
+HELD_ROOM, PAIR_ROOM = 32, 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +168,10 @@ def _buffers(array: pa.Array) -> tuple[NDArray[np.int64], Octets]:
         array = array.combine_chunks()
     if not pa.types.is_large_binary(array.type):
         array = array.cast(pa.large_binary())
+    if array.null_count:
+        array = array.fill_null(b"")  # there may be bytes behind a NULL
+    if not len(array):
+        return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint8)
     buffers = array.buffers()
     offsets = np.frombuffer(buffers[1], dtype=np.int64)[
         array.offset : array.offset + len(array) + 1
@@ -185,7 +194,7 @@ def _scratch(
     """Room for everything a row can become: its datums, its bytes, where they are, and faults."""
     lengths = np.diff(key_offsets) + np.diff(value_offsets)
     pairs_of_row = int((layout.indexes[:, FAMILIES_TO] - layout.indexes[:, FAMILIES_FROM]).max())
-    room = pairs_of_row * (32 * int(lengths.max(initial=0)) + 512)
+    room = pairs_of_row * (HELD_ROOM * int(lengths.max(initial=0)) + PAIR_ROOM)
     return (
         np.empty(room, dtype=np.uint8),
         np.empty(2 * room, dtype=np.uint8),
@@ -229,19 +238,32 @@ def _forget(spans: Numbers) -> None:
 
 
 @inlined
-def _same_row(data: Octets, begin: int, row_end: int, other: int, other_end: int) -> bool:
-    """Whether a key belongs to the row whose columns are data[begin:row_end]."""
-    length = row_end - begin
-    return other + length < other_end and same_octets(
-        data, begin, row_end, data, other, other + length
-    )
+def _goes_on(data: Octets, begin: int, length: int, end: int, other_end: int) -> bool:
+    """Whether the key at `end` is the next one of the row that data[begin:end] is a key of.
+
+    Both start with the row's columns, of this length. A key that is not behind this one, such as
+    the same once more, is a row of its own.
+    """
+    if length < 0 or end + length >= other_end:
+        return False
+    if not same_octets(data, begin, begin + length, data, end, end + length):
+        return False
+    for at in range(length, other_end - end):
+        if begin + at == end:
+            return True
+        if data[begin + at] != data[end + at]:
+            return data[begin + at] < data[end + at]
+    return False
 
 
 @inlined
-def _row_end(index: int, indexes: Numbers, keys: Numbers, spans: Numbers, begin: int) -> int:
-    """Where the columns of a primary key end and its family begins."""
-    last = keys[indexes[index, SUFFIX_FROM] - 1, SLOT]
-    return max(spans[last, SOURCE_END], begin)
+def _row_length(index: int, indexes: Numbers, keys: Numbers, spans: Numbers, begin: int) -> int:
+    """How far the columns of a key go, to where its family begins."""
+    end = begin
+    for number in range(indexes[index, KEY_FROM], indexes[index, SUFFIX_TO]):
+        if spans[keys[number, SLOT], SOURCE] >= 0:
+            end = max(end, spans[keys[number, SLOT], SOURCE_END])
+    return end - begin
 
 
 @compiled
@@ -267,7 +289,6 @@ def _judge(
     families, columns = borrowed_numbers(families), borrowed_numbers(columns)
     bad, bad_count = np.empty((0, 6), dtype=np.int64), 0
     for pair in range(len(key_offsets) - 1):
-        _forget(spans)
         verdict, index, _, in_value, _ = examine(
             key_data,
             key_offsets[pair],
@@ -315,7 +336,7 @@ def _entries(
     fault, composite = borrowed_numbers(fault), borrowed_numbers(composite)
     indexes, keys = borrowed_numbers(indexes), borrowed_numbers(keys)
     families, columns = borrowed_numbers(families), borrowed_numbers(columns)
-    pairs, room = len(key_offsets) - 1, len(out)
+    pairs, room, capacity = len(key_offsets) - 1, len(out), len(held)
     most = pairs * max(len(wanted), 1) * max(len(families), 1)
     bad, bad_count = np.empty((0, 6), dtype=np.int64), 0
     rows = np.empty(32 * pairs + room, dtype=np.uint8)
@@ -326,14 +347,20 @@ def _entries(
     value_ends = np.zeros(most + 1, dtype=np.int64)
     numbers = np.empty((most, 2), dtype=np.int64)
     count, lost = 0, False
-    # The row that pairs are being added to: where it starts, how far it goes, what it lacks.
-    row, row_end, used, readable, has_first = -1, 0, 0, True, False
+    # The row, or entry, that pairs are being added to: its first pair, how many bytes its columns
+    # take (negative without a row), how much of `held` it fills, and what it lacks.
+    row, length, used, readable, has_first, goes_on = 0, -1, 0, True, False, False
     for pair in range(pairs):
         begin, end = key_offsets[pair], key_offsets[pair + 1]
-        continues = row >= 0 and _same_row(key_data, key_offsets[row], row_end, begin, end)
+        size = end - begin + value_offsets[pair + 1] - value_offsets[pair]
+        # Only many spellings of the same families can fill what was made for each of them once.
+        crowded = goes_on and used + HELD_ROOM * size + PAIR_ROOM > capacity
+        continues = goes_on and not crowded
         if not continues:
-            row, used, readable, has_first = -1, 0, True, False
+            length, used, readable, has_first = -1, 0, not crowded, False
+            lost = lost or crowded
             _forget(spans)
+        goes_on = False
         verdict, index, family, in_value, after = examine(
             key_data,
             key_offsets[pair],
@@ -362,22 +389,22 @@ def _entries(
         if verdict == INVALID:
             lost = lost or is_primary
             readable = False
-            if not is_primary or not continues:
-                row = -1
+            if not is_primary or not (continues or in_value):
                 continue
-        elif is_primary:
+        else:
             has_first = has_first or families[family, FAMILY_ID] == 0
-        primary, is_last = index, True
-        if is_primary:
             used = after
+        if indexes[index, FAMILIES_TO] - indexes[index, FAMILIES_FROM] > 1:
             if not continues:
-                row, row_end = pair, _row_end(index, indexes, keys, spans, begin)
+                row, length = pair, _row_length(index, indexes, keys, spans, begin)
             following = key_offsets[pair + 2] if pair + 1 < pairs else end
-            is_last = not _same_row(key_data, key_offsets[row], row_end, end, following)
-            if not is_last:
+            goes_on = _goes_on(key_data, begin, length, end, following)
+        primary = index
+        if is_primary:
+            if goes_on:
                 continue
             if not has_first and readable:
-                fault[0], fault[1] = NO_FIRST_FAMILY, row_end - key_offsets[row]
+                fault[0], fault[1] = NO_FIRST_FAMILY, length
                 bad = _noted(bad, bad_count, row, MISSING, index, fault, False)
                 bad_count += 1
             if not has_first or not readable:
@@ -445,12 +472,14 @@ def _encode(
     value_ends = np.zeros(rows * per_row + 1, dtype=np.int64)
     k = v = count = 0
     for row in range(rows):
-        size = 512
+        size = PAIR_ROOM
         for slot in range(slots):
             for which in range(4):
                 spans[slot, which] = placed[row, slot, which]
-            size += 2 * max(placed[row, slot, HELD_END] - placed[row, slot, HELD], 0) + 64
-            size += 2 * max(placed[row, slot, PART_END] - placed[row, slot, PART], 0)
+            # An array's NULLs are bits here and bytes in a key; a value may repeat what a key has.
+            held_size = max(placed[row, slot, HELD_END] - placed[row, slot, HELD], 0)
+            size += 12 * held_size + 64
+            size += 12 * max(placed[row, slot, PART_END] - placed[row, slot, PART], 0)
         for family in range(indexes[index, FAMILIES_FROM], indexes[index, FAMILIES_TO]):
             out_keys = _grown(out_keys, k, size)
             out_values = _grown(out_values, v, size)

@@ -4,9 +4,15 @@
 Left to itself, numba compiles a function anew for every mixture of integer types it is called with,
 which takes minutes for code that calls as much as this. And it counts references to every array
 around every call, which takes longer than reading a number; `borrowed` arrays have no count.
+
+Compiled code is kept on disk for each file, with what it calls from other files inside. So when any
+file of the codec is another one than last time, everything that was kept is thrown away.
 """
 
+import hashlib
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -26,6 +32,23 @@ Word: TypeAlias = Annotated[Any, types.uint64]
 _PLAIN = {int: types.int64, bool: types.boolean, type(None): types.void}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _forget_other_code() -> None:
+    here = Path(__file__).parent
+    sources = sorted(here.glob("*.py"))
+    state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    mark = here / "__pycache__" / "compiled-from"
+    with suppress(OSError):  # where nothing can be written, nothing was kept
+        if mark.exists() and mark.read_text() == state:
+            return
+        for kept in mark.parent.glob("*.nb[ic]"):
+            kept.unlink(missing_ok=True)
+        mark.parent.mkdir(exist_ok=True)
+        mark.write_text(state)
+
+
+_forget_other_code()
 
 
 def compiled(function: Function) -> Function:

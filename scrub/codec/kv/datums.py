@@ -17,6 +17,7 @@ from scrub.codec.kv.decimals import (
 )
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.integers import (
+    added,
     copy_octets,
     get_big_endian,
     get_int,
@@ -33,6 +34,9 @@ from scrub.codec.kv.integers import (
     read_uvarint,
     read_varint,
     read_zigzag,
+    subtracted,
+    wrapped_product,
+    wrapped_sum,
 )
 from scrub.codec.kv.kinds import (
     BIT,
@@ -92,7 +96,7 @@ INFINITY_BITS = np.uint64(0x7FF0000000000000)
 DAY_NANOS = 86_400_000_000_000
 SECOND_NANOS = 1_000_000_000
 MAX_DAYS = ((1 << 63) - 1) // DAY_NANOS
-MAX_MONTHS = ((1 << 63) - 1) // 30
+MAX_MONTHS = (1 << 63) // 30 + 1  # as many as days may take back
 MAX_OFFSET = ((1 << 63) - 1) // 1_000_000
 
 
@@ -231,8 +235,8 @@ def _normalised_time(out: Octets, o: int) -> bool:
     """Bring nanoseconds of a held timestamp into one second; false if that overflows."""
     seconds, nanos = get_int(out, o), get_int(out, o + 8)
     carry = nanos // SECOND_NANOS
-    total = seconds + carry
-    if (carry > 0 and total < seconds) or (carry < 0 and total > seconds):
+    total, fits = added(seconds, carry)
+    if not fits:
         return False
     put_word(uint64(total), out, o)
     put_word(uint64(nanos - carry * SECOND_NANOS), out, o + 8)
@@ -242,12 +246,13 @@ def _normalised_time(out: Octets, o: int) -> bool:
 @compiled
 def _whole_days(months: int, days: int) -> tuple[int, bool]:
     """Nanoseconds in months of 30 days and days, and whether 64 bits are enough for them."""
-    if months > MAX_MONTHS or months < -MAX_MONTHS:
-        return int64(0), False
-    of_months = months * 30
-    total = of_months + days
-    overflows = (of_months > 0 and total < days) or (of_months < 0 and total > days)
-    fits = not overflows and -MAX_DAYS <= total <= MAX_DAYS
+    if (months < 0) == (days < 0):
+        fits = -MAX_DAYS <= months <= MAX_DAYS and -MAX_DAYS <= days <= MAX_DAYS
+    else:
+        fits = -MAX_MONTHS <= months <= MAX_MONTHS
+    # Of days that months outweigh, or the reverse, the sum is right even where the product wraps.
+    total = wrapped_sum(wrapped_product(months, 30), days)
+    fits = fits and -MAX_DAYS <= total <= MAX_DAYS
     return (total * DAY_NANOS if fits else int64(0)), fits
 
 
@@ -263,9 +268,8 @@ def _read_key_interval(
         return at, o
     total, months, days = get_int(out, o), get_int(out, o + 8), get_int(out, o + 16)
     whole, fits = _whole_days(months, days)
-    nanos = total - whole
-    overflows = (whole < 0 and nanos < total) or (whole > 0 and nanos > total)
-    if not fits or overflows:
+    nanos, rest_fits = subtracted(total, whole)
+    if not fits or not rest_fits:
         return fail(fault, INTERVAL_RANGE, begin), o
     put_word(uint64(months), out, o)
     put_word(uint64(days), out, o + 8)
@@ -278,7 +282,7 @@ def _put_key_interval(data: Octets, begin: int, descending: bool, out: Octets, a
     months, days, nanos = get_int(data, begin), get_int(data, begin + 8), get_int(data, begin + 16)
     whole, _ = _whole_days(months, days)
     out[at] = 0x16
-    at = put_varint(whole + nanos, descending, out, at + 1)
+    at = put_varint(wrapped_sum(whole, nanos), descending, out, at + 1)
     at = put_varint(months, descending, out, at)
     return put_varint(days, descending, out, at)
 
@@ -385,11 +389,9 @@ def read_key_scalar(
         at, after = _read_key_numbers(data, at + 1, end, 2, descending, out, o, fault)
         if at < 0:
             return at, o
-        offset, instant = get_int(out, o + 8), get_int(out, o)
-        shift = offset * 1_000_000
-        local = instant - shift
-        overflows = (shift < 0 and local < instant) or (shift > 0 and local > instant)
-        if offset > MAX_OFFSET or offset < -MAX_OFFSET or overflows:
+        offset = get_int(out, o + 8)
+        local, fits = subtracted(get_int(out, o), wrapped_product(offset, 1_000_000))
+        if offset > MAX_OFFSET or offset < -MAX_OFFSET or not fits:
             return fail(fault, INT_RANGE, begin), o
         put_word(uint64(local), out, o)
         return at, after
@@ -427,7 +429,8 @@ def put_key_scalar(
     if kind == TIMETZ:
         offset = get_int(data, begin + 8)
         out[at] = 0x3C
-        at = put_varint(get_int(data, begin) + offset * 1_000_000, descending, out, at + 1)
+        instant = wrapped_sum(get_int(data, begin), wrapped_product(offset, 1_000_000))
+        at = put_varint(instant, descending, out, at + 1)
         return put_varint(offset, descending, out, at)
     if kind == INTERVAL:
         return _put_key_interval(data, begin, descending, out, at)

@@ -8,7 +8,7 @@ exponent, the exponent e of 0.d1d2.. * 10^e, and the coefficient's bytes.
 import numpy as np
 from numba import int64, uint8, uint64
 
-from scrub.codec.kv.compiled import Fault, Octets, Word, compiled
+from scrub.codec.kv.compiled import Fault, Octets, Word, compiled, inlined
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.integers import (
     byte_count,
@@ -35,6 +35,19 @@ HUNDREDS_MAX = np.uint64(1 << 30)
 WORD_MAX = np.uint64(10**18)  # below it, a digit more still fits a word
 
 
+@inlined
+def _put_head(negative: bool, exponent: int, out: Octets, at: int) -> int:
+    """What a finite decimal's value form has before its coefficient."""
+    if exponent > 0:
+        out[at] = 0x1A if negative else 0x34
+        return put_uvarint(uint64(exponent), False, out, at + 1)
+    if exponent == 0:
+        out[at] = 0x25 if negative else 0x29
+        return at + 1
+    out[at] = 0x26 if negative else 0x28
+    return put_uvarint(uint64(-exponent), False, out, at + 1)
+
+
 @compiled
 def _put_decimal(
     negative: bool, exponent: int, coefficient: Octets, begin: int, end: int, out: Octets, at: int
@@ -45,15 +58,7 @@ def _put_decimal(
     if begin == end and not negative and exponent == 1:
         out[at] = ZERO
         return at + 1
-    if exponent > 0:
-        out[at] = 0x1A if negative else 0x34
-        at = put_uvarint(uint64(exponent), False, out, at + 1)
-    elif exponent == 0:
-        out[at] = 0x25 if negative else 0x29
-        at += 1
-    else:
-        out[at] = 0x26 if negative else 0x28
-        at = put_uvarint(uint64(-exponent), False, out, at + 1)
+    at = _put_head(negative, exponent, out, at)
     return copy_octets(coefficient, begin, end, out, at)
 
 
@@ -98,8 +103,11 @@ def is_composite_decimal(data: Octets, begin: int, end: int) -> bool:
     """Whether a canonical decimal's key loses something: zeros at the end, or all but the kind."""
     if data[begin] in (NAN, MINUS_INFINITY, PLUS_INFINITY, ZERO):
         return True
+    start = _coefficient(data, begin)
+    if end - start <= 8:
+        return get_big_endian(data, start, end - start) % uint64(10) == uint64(0)
     remainder = 0
-    for position in range(_coefficient(data, begin), end):
+    for position in range(start, end):
         remainder = (remainder * 256 + int64(data[position])) % 10
     return remainder == 0
 
@@ -208,8 +216,8 @@ def put_key_decimal(
     if tag == MINUS_INFINITY or tag == PLUS_INFINITY:
         out[at] = MINUS_INFINITY if (tag == MINUS_INFINITY) != descending else PLUS_INFINITY
         return at + 1
-    start = _coefficient(data, begin)
-    if tag == ZERO or start == end:
+    start = _coefficient(data, begin) if tag != ZERO else end
+    if start == end:
         out[at] = ZERO
         return at + 1
     exponent = _exponent(data, begin)
@@ -227,21 +235,20 @@ def put_key_decimal(
     return at + 1
 
 
+@inlined
+def _pairs_to_word(data: Octets, begin: int, end: int, flip: int) -> Word:
+    """At most nine pairs of digits as a number, without the zero that made up the last pair."""
+    word = uint64(0)
+    for position in range(begin, end):
+        word = word * uint64(100) + uint64((data[position] ^ flip) >> 1)
+    return word // uint64(10) if word % uint64(10) == uint64(0) else word
+
+
 @compiled
 def _pairs_to_number(data: Octets, begin: int, end: int, flip: int, number: Octets) -> int:
-    """Pairs of digits as a big-endian number at the end of `number`; returns where it starts."""
+    """The same for any number of pairs, into the end of `number`; returns where it starts."""
     start = len(number)
-    drop = ((data[end - 1] ^ flip) >> 1) % 10 == 0  # there only to make up a pair
-    if end - begin <= 9:
-        word = uint64(0)
-        for position in range(begin, end):
-            word = word * uint64(100) + uint64((data[position] ^ flip) >> 1)
-        if drop:
-            word //= uint64(10)
-        count = byte_count(word)
-        start -= count
-        put_big_endian(word, count, number, start)
-        return start
+    drop = ((data[end - 1] ^ flip) >> 1) % 10 == 0
     for position in range(begin, end):
         carry, factor = int64((data[position] ^ flip) >> 1), 100
         if position == end - 1 and drop:
@@ -312,6 +319,10 @@ def read_key_decimal(
     if (data[after] ^ flip) >> 1 < 10:
         zeros += 1
     exponent = 2 * hundreds - zeros
+    if stop - after <= 9:
+        word = _pairs_to_word(data, after, stop, flip)
+        o = _put_head(negative != descending, exponent, out, o)
+        return terminator + 1, put_big_endian(word, byte_count(word), out, o)
     coefficient = np.empty(stop - after + 8, dtype=np.uint8)
     begin = _pairs_to_number(data, after, stop, flip, coefficient)
     o = _put_decimal(negative != descending, exponent, coefficient, begin, len(coefficient), out, o)

@@ -84,6 +84,33 @@ def byte_count(word: Word) -> int:
     return count
 
 
+# Compiled code may assume that signed numbers never overflow, so only unsigned ones may do so.
+
+
+@inlined
+def wrapped_sum(one: int, other: int) -> int:
+    return int64(uint64(one) + uint64(other))
+
+
+@inlined
+def wrapped_product(one: int, other: int) -> int:
+    return int64(uint64(one) * uint64(other))
+
+
+@inlined
+def added(one: int, other: int) -> tuple[int, bool]:
+    """The sum, and whether 64 bits are enough for it."""
+    total = int64(uint64(one) + uint64(other))
+    return total, (one ^ total) & (other ^ total) >= 0
+
+
+@inlined
+def subtracted(one: int, other: int) -> tuple[int, bool]:
+    """The difference, and whether 64 bits are enough for it."""
+    rest = int64(uint64(one) - uint64(other))
+    return rest, (one ^ other) & (one ^ rest) >= 0
+
+
 # Ordered numbers, as keys hold them
 
 

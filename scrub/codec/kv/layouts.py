@@ -173,7 +173,7 @@ def _entries(table: KvTable, index: KvIndex) -> Iterator[tuple[int, int, list[tu
     in_key = [part.column for part in index.parts] + list(index.suffix)
     stored = [column for column in index.stored if column not in in_key]
     of_family = {column: f.id for f in table.families for column in f.columns}
-    apart = index.by_family and len(table.families) > 1
+    apart = index.by_family and any(family.id != 0 for family in table.families)
     first = [c for c in stored if not apart or of_family.get(c, 0) == 0]
     kept = [(column, STORED) for column in first] + _parts(table, in_key)
     yield 0, ENTRY, sorted(kept)

@@ -45,6 +45,7 @@ from scrub.codec.kv.integers import (
     put_varint,
     put_word,
     put_zigzag,
+    read_leb128,
     read_uvarint,
     read_varint,
     read_zigzag,
@@ -115,6 +116,7 @@ HELD, HELD_END, PART, PART_END, SOURCE, SOURCE_END = range(6)
     UUID_LENGTH,
     INET_BYTES,
     WRAPPER,
+    TOMBSTONE,
 ) = (
     int(code)
     for code in (
@@ -136,6 +138,7 @@ HELD, HELD_END, PART, PART_END, SOURCE, SOURCE_END = range(6)
         Code.UUID_LENGTH,
         Code.INET,
         Code.WRAPPER,
+        Code.TOMBSTONE,
     )
 )
 
@@ -207,11 +210,13 @@ def _read_columns(
             h = after
         if from_key:
             spans[slot, SOURCE], spans[slot, SOURCE_END] = begin, at
+        else:
+            spans[slot, SOURCE] = -1
     return at, h, any_null
 
 
 @inlined
-def _read_family(data: Octets, at: int, end: int, fault: Fault) -> tuple[int, int]:
+def read_family(data: Octets, at: int, end: int, fault: Fault) -> tuple[int, int]:
     """The family at the end of a key: its number, and unless that is 0 how long it is."""
     begin = at
     word, at = read_uvarint(data, at, end, False, fault)
@@ -221,7 +226,7 @@ def _read_family(data: Octets, at: int, end: int, fault: Fault) -> tuple[int, in
         if int64(data[at]) != 0x88 + at - begin or word > MAX_FAMILY:
             return int64(0), fail(fault, FAMILY_LENGTH, at)
         at += 1
-    elif word != uint64(0):
+    elif word != uint64(0) or at - begin > 1:  # a padded 0 has a length, and it is not here
         return int64(0), fail(fault, FAMILY_LENGTH, at)
     if at != end:
         return int64(0), fail(fault, LEFT_OVER, at)
@@ -309,7 +314,7 @@ def bare_tag(kind: int) -> int:
 
 
 @compiled
-def _read_bare(
+def read_bare(
     kind: int, tag: int, data: Octets, at: int, end: int, held: Octets, h: int, fault: Fault
 ) -> tuple[int, int]:
     """A family's only column, written without a tag of its own."""
@@ -352,13 +357,10 @@ def _read_bare(
 @inlined
 def payload(data: Octets, begin: int, end: int, fault: Fault) -> int:
     """Where tag and data start in a value; before them are a checksum and maybe more."""
-    if end - begin < 5:
-        return fail(fault, HEADER, begin)
-    if data[begin + 4] == MVCC_MARK:
-        length = int64(get_big_endian(data, begin, 4))
-        begin = begin + 5 + length
-        if begin + 5 > end:
-            return fail(fault, HEADER, min(begin, end))
+    if end - begin >= 5 and data[begin + 4] == MVCC_MARK:
+        begin = begin + 5 + int64(get_big_endian(data, begin, 4))
+    if begin + 5 > end:
+        return fail(fault, TOMBSTONE if begin == end else HEADER, min(begin, end))
     return begin + 4
 
 
@@ -377,11 +379,9 @@ def _effective(spans: Numbers, slot: int) -> tuple[int, int]:
 def _put_column(
     kind: int, slot: int, descending: bool, held: Octets, spans: Numbers, out: Octets, at: int
 ) -> int:
-    if spans[slot, HELD] < 0:
+    begin, end = spans[slot, HELD], spans[slot, HELD_END]
+    if begin < 0:
         return put_null(descending, out, at)
-    if kind == COLLATED:
-        return put_key(kind, held, spans[slot, HELD], spans[slot, HELD_END], descending, out, at)
-    begin, end = _effective(spans, slot)
     if kind == INT:
         return put_varint(get_int(held, begin), descending, out, at)
     return put_key(kind, held, begin, end, descending, out, at)
@@ -462,7 +462,7 @@ def put_row_key(
 
 
 @compiled
-def _put_bare(kind: int, held: Octets, begin: int, end: int, out: Octets, at: int) -> int:
+def put_bare(kind: int, held: Octets, begin: int, end: int, out: Octets, at: int) -> int:
     out[at] = bare_tag(kind)
     at += 1
     if kind == INT:
@@ -496,17 +496,12 @@ def put_payload(
     form = families[family, FORM]
     first, last = families[family, COLUMNS_FROM], families[family, COLUMNS_TO]
     if form == BARE:
-        if first == last or spans[columns[first, COLUMN_SLOT], HELD] < 0:
+        if first == last:
             return -1
-        slot = columns[first, COLUMN_SLOT]
-        return _put_bare(
-            columns[first, COLUMN_KIND],
-            held,
-            spans[slot, HELD],
-            spans[slot, HELD_END],
-            out,
-            at,
-        )
+        start, end = _effective(spans, columns[first, COLUMN_SLOT])
+        if start < 0:
+            return -1
+        return put_bare(columns[first, COLUMN_KIND], held, start, end, out, at)
     begin = at
     out[at] = TAG_BYTES if form == ENTRY else TAG_TUPLE
     at += 1
@@ -585,20 +580,21 @@ def _judge_parts(
         if columns[number, ROLE] == STORED:
             continue
         slot, kind = columns[number, COLUMN_SLOT], columns[number, COLUMN_KIND]
+        source = spans[slot, SOURCE]  # negative where the column is before the tuple in the value
         if spans[slot, HELD] < 0:
             if spans[slot, PART] >= 0:
-                fail(composite, OTHER_PART, max(spans[slot, SOURCE], 0))
+                fail(composite, OTHER_PART, source)
             continue
         if spans[slot, PART] < 0:
             if _needs_part(kind, held, spans[slot, HELD], spans[slot, HELD_END]):
-                fail(composite, MISSING_PART, max(spans[slot, SOURCE], 0))
+                fail(composite, MISSING_PART, source)
             continue
         if kind == COLLATED:
             continue
         of_part = put_key(kind, held, spans[slot, PART], spans[slot, PART_END], False, out, 0)
         of_key = put_key(kind, held, spans[slot, HELD], spans[slot, HELD_END], False, out, of_part)
         if not same_octets(out, 0, of_part, out, of_part, of_key):
-            fail(composite, OTHER_PART, max(spans[slot, SOURCE], 0))
+            fail(composite, OTHER_PART, source)
 
 
 @inlined
@@ -654,7 +650,7 @@ def examine(
         if at < 0:
             return INVALID, index, -1, False, h
     family_at = at
-    family_id, at = _read_family(key, at, key_end, fault)
+    family_id, at = read_family(key, at, key_end, fault)
     if at < 0:
         return INVALID, index, -1, False, h
     family = -1
@@ -677,11 +673,16 @@ def examine(
         return INVALID, index, family, True, h
     form = families[family, FORM]
     first, last = families[family, COLUMNS_FROM], families[family, COLUMNS_TO]
+    for number in range(first, last):
+        slot = columns[number, COLUMN_SLOT]
+        spans[slot, PART] = -1
+        if columns[number, ROLE] == STORED:
+            spans[slot, HELD] = -1
     tag = value[start]
     at = start + 1
     if form == BARE:
         slot = columns[first, COLUMN_SLOT]
-        at, after = _read_bare(
+        at, after = read_bare(
             columns[first, COLUMN_KIND], tag, value, at, value_end, held, h, fault
         )
         if at < 0:
@@ -713,8 +714,9 @@ def examine(
     if composite[0] == 0 and family_id == 0:
         _judge_parts(columns, first, last, held, out, spans, composite)
     if composite[0]:
-        fault[0], fault[1] = composite[0], composite[1]
-        return COMPOSITE, index, family, composite[0] == PART_TYPE, h
+        in_value = composite[0] == PART_TYPE or composite[1] < 0
+        fault[0], fault[1] = composite[0], composite[1] if composite[1] >= 0 else start + 1
+        return COMPOSITE, index, family, in_value, h
 
     end = put_index_columns(index, family_id, indexes, keys, held, spans, out, 0)
     if not same_octets(key, columns_at, key_end, out, 0, end):
@@ -738,25 +740,18 @@ def wrapped(data: Octets, begin: int, end: int, fault: Fault) -> tuple[int, int,
         field = data[at]
         at += 1
         if field == 0x0A:
-            length, shift = int64(0), 0
-            while True:
-                if at >= end or shift > 28:
-                    return fail(fault, WRAPPER, at), to, deleted
-                octet = int64(data[at])
-                length |= (octet & 0x7F) << shift
-                shift += 7
-                at += 1
-                if octet < 0x80:
-                    break
-            if at + length > end:
+            length, at = read_leb128(data, at, end, fault)
+            if at < 0:
+                return at, to, deleted
+            if length > uint64(end - at):
                 return fail(fault, WRAPPER, at), to, deleted
-            from_, to = at, at + length
-            at += length
+            from_, to = at, at + int64(length)
+            at = to
         elif field == 0x10:
-            if at >= end or data[at] > 1:
-                return fail(fault, WRAPPER, at), to, deleted
-            deleted = data[at] == 1
-            at += 1
+            flag, at = read_leb128(data, at, end, fault)
+            if at < 0:
+                return at, to, deleted
+            deleted = flag != uint64(0)
         else:
             return fail(fault, WRAPPER, at - 1), to, deleted
     if not deleted and to == from_:

@@ -90,7 +90,8 @@ def _decimal(held: bytes) -> Decimal:
     if held[0] not in (0x25, 0x29):
         word, at = read_uvarint(_octets(held), 1, len(held), False, _fault())
         exponent = int(word) if held[0] in (0x1A, 0x34) else -int(word)
-    digits = tuple(int(digit) for digit in str(int.from_bytes(held[at:], "big")))
+    # Through Decimal, because texts of whole numbers are limited to some thousand digits.
+    digits = Decimal(int.from_bytes(held[at:], "big")).as_tuple().digits
     return Decimal((int(held[0] in _NEGATIVE), digits, exponent - len(digits)))
 
 
@@ -100,10 +101,10 @@ def _held_decimal(number: Decimal) -> bytes:
         if number.is_nan():
             return bytes([NAN])
         return bytes([MINUS_INFINITY if sign else PLUS_INFINITY])
-    coefficient = int("".join(map(str, digits)))
+    coefficient = int(Decimal((0, digits, 0)))
     if not coefficient and not sign and exponent == 0:
         return bytes([ZERO])
-    place = len(str(coefficient)) + exponent
+    place = len(digits) + exponent
     size = (coefficient.bit_length() + 7) // 8
     if place == 0:
         head = bytes([0x25 if sign else 0x29])
