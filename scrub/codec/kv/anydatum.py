@@ -50,7 +50,7 @@ CUT_OFF, ARRAY_TAG, ARRAY_BODY, LENGTH, COLUMN_TYPE, LEFT_OVER = (
         Code.LEFT_OVER,
     )
 )
-NULL_TYPE, INT_TYPE, TRUE_TYPE, FALSE_TYPE, ARRAY_TYPE = 1, 3, 10, 11, 13
+NULL_TYPE, INT_TYPE, BYTES_TYPE, TRUE_TYPE, FALSE_TYPE, ARRAY_TYPE = 1, 3, 6, 10, 11, 13
 ESCAPED_TYPE = 15  # this and larger ones follow in a number of their own
 _ROOM = 32  # bytes that hold any element which takes one byte in a key
 
@@ -80,7 +80,7 @@ def type_number(kind: int) -> int:
         return 17
     if kind == TIMETZ:
         return 19
-    return 6
+    return BYTES_TYPE
 
 
 @inlined

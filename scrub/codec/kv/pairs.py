@@ -11,6 +11,7 @@ import numpy as np
 from numba import int64, uint64
 
 from scrub.codec.kv.anydatum import (
+    BYTES_TYPE,
     INT_TYPE,
     NULL_TYPE,
     is_composite,
@@ -29,18 +30,22 @@ from scrub.codec.kv.datums import (
     is_inet,
     is_null,
     put_body_scalar,
+    put_key_bytes,
     put_key_scalar,
     put_null,
     read_bits_body,
+    read_body_scalar,
+    read_key_bytes,
     read_key_scalar,
 )
-from scrub.codec.kv.decimals import read_decimal
+from scrub.codec.kv.decimals import put_key_decimal, read_decimal, read_key_decimal
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.integers import (
     copy_octets,
     get_big_endian,
     get_int,
     put_big_endian,
+    put_groups,
     put_uvarint,
     put_varint,
     put_word,
@@ -55,6 +60,7 @@ from scrub.codec.kv.kinds import (
     ARRAY,
     BIT,
     BOOL,
+    BYTES,
     COLLATED,
     DECIMAL,
     FLOAT,
@@ -202,6 +208,10 @@ def _read_columns(
             if kind == INT:  # by far the commonest, and not worth a call
                 word, at = read_varint(data, at, end, descending, fault)
                 after = put_word(uint64(word), held, h)
+            elif kind == BYTES:
+                at, after = read_key_bytes(data, at, end, descending, held, h, fault)
+            elif kind == DECIMAL:
+                at, after = read_key_decimal(data, at, end, descending, held, h, fault)
             else:
                 at, after = read_key(kind, data, at, end, descending, held, h, fault)
             if at < 0:
@@ -275,6 +285,8 @@ def _read_tuple(
         if kind == INT and number == INT_TYPE:
             word, at = read_zigzag(data, at, end, fault)
             after = put_word(uint64(word), held, h)
+        elif kind == BYTES and number == BYTES_TYPE:
+            at, after = read_body_scalar(kind, data, at, end, held, h, fault)
         else:
             at, after = read_tagged(kind, number, data, at, end, held, h, fault)
         if at < 0:
@@ -384,6 +396,10 @@ def _put_column(
         return put_null(descending, out, at)
     if kind == INT:
         return put_varint(get_int(held, begin), descending, out, at)
+    if kind == BYTES:
+        return put_key_bytes(held, begin, end, descending, out, at)
+    if kind == DECIMAL:
+        return put_key_decimal(held, begin, end, descending, out, at)
     return put_key(kind, held, begin, end, descending, out, at)
 
 
@@ -523,6 +539,10 @@ def put_payload(
         if kind == INT:
             at = put_tag(delta, INT_TYPE, out, at)
             at = put_zigzag(get_int(held, start), out, at)
+        elif kind == BYTES:
+            at = put_tag(delta, BYTES_TYPE, out, at)
+            at = put_groups(uint64(end - start), out, at)
+            at = copy_octets(held, start, end, out, at)
         else:
             at = put_tagged(kind, delta, held, start, end, out, at)
         before = columns[number, COLUMN_ID]
