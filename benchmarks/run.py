@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--rows", type=int, default=20_000_000, help="rows of the table (%(default)s)")
     add("--data", type=Path, default=temporary, help="where lakes are kept (%(default)s)")
-    add("--warm", type=int, default=2, help="runs of each before it is measured (%(default)s)")
+    add("--warm", type=int, default=3, help="runs of each before it is measured (%(default)s)")
     add("--repeat", type=int, default=3, help="measured runs of each (%(default)s)")
     add(
         "--patience",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrub.app.selection import select_indexes
 from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.model.defect import PHYSICAL_KINDS, Defect, DefectKind
+from scrub.model.kv import DatumKind
 from scrub.model.request import AsOf, CheckRequest
 from scrub.model.result import CheckOutcome, Status, TableResult
 from scrub.model.table import Column, Table
@@ -86,8 +87,19 @@ def _plan(
     return KvPlan(
         table=table,
         relations=tuple(facts),
-        indexes=tuple(index.name for index in indexes),
+        indexes=tuple(index.name for index in indexes if not _is_collated(table, index.name)),
         bucket_bits=bucket_bits(known),
+    )
+
+
+def _is_collated(table: Table, name: str) -> bool:
+    """Whether an index has a collation key that is in no pair of the row, nor can be computed."""
+    assert table.kv is not None
+    (index,) = (of for of in table.kv.indexes if of.name == name)
+    in_row = {part.column for part in table.kv.primary_key}
+    return any(
+        table.kv.by_id[part.column].type.kind is DatumKind.COLLATED and part.column not in in_row
+        for part in index.parts
     )
 
 
@@ -106,6 +118,16 @@ def _table_result(plan: "KvPlan", found: "KvFindings", request: CheckRequest) ->
         outcomes.append(_outcome("physical", None, found.physical, plan))
     if "index" in request.checks:
         outcomes += [_outcome("index", name, of, plan) for name, of in found.indexes.items()]
+        outcomes += [
+            CheckOutcome(
+                check="index",
+                index=index.name,
+                status=Status.NOT_APPLICABLE,
+                reason="its collation keys are not in the rows, and cannot be computed here",
+            )
+            for index in select_indexes(plan.table, request)
+            if index.name not in found.indexes
+        ]
     return TableResult(table=plan.table.name, snapshot=plan.snapshot, checks=tuple(outcomes))
 
 

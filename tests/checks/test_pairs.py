@@ -246,3 +246,17 @@ def test_rows_written_as_pairs_are_the_reference_s_and_read_well(
     lines = [r["line"] for r in decoded_pairs(spark, load_catalog(catalog), "pairs").collect()]
     assert '/pairs/by_customer/8/"0.80"/8:0 -> {note: "note 8"}' in lines
     assert not [line for line in lines if "!" in line]
+
+
+def test_an_index_on_a_collated_column_is_not_compared_and_says_so(
+    tmp_path: Path, spark: Any
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY)
+    text = json.loads(catalog.read_text())
+    text["tables"]["pairs"]["columns"]["email"]["type"] = "collated string"
+    catalog.write_text(json.dumps(text))
+    write_pairs(tmp_path, {"primary": []}, files=1)
+    result = checked(catalog, spark)
+    by_email = next(outcome for outcome in result.outcomes if outcome.index == "by_email")
+    assert by_email.status is Status.NOT_APPLICABLE
+    assert "collation keys" in (by_email.reason or "")
