@@ -63,7 +63,7 @@ class Sifting:
         """Of the gathered rows those worth joining; None if they were too many to be held here."""
         if gathered.column("rows").null_count:
             return None
-        rows = {n: _schema(spec).empty_table().to_batches() for n, spec in self.specs.items()}
+        rows = {n: [_no_rows(spec)] for n, spec in self.specs.items()}
         for row in gathered.to_pylist():
             with pa.ipc.open_stream(row["rows"]) as stream:
                 rows[row["relation"]] += list(stream)
@@ -162,6 +162,11 @@ def _unbalanced(sides: Sequence[tuple[Digests, Digests, Digests, int]]) -> Diges
 
 def _schema(spec: ScanSpec) -> pa.Schema:
     return pa.schema([(column.name, to_arrow(column.type)) for column in spec.columns])
+
+
+def _no_rows(spec: ScanSpec) -> pa.RecordBatch:
+    """A batch to begin with: a relation without rows, or without files, has none of its own."""
+    return pa.RecordBatch.from_pylist([], _schema(spec))
 
 
 def _packed(relation: int, rows: pa.RecordBatch | None) -> pa.RecordBatch:

@@ -223,3 +223,10 @@ def test_what_does_not_fit_on_the_driver_takes_the_long_way_to_the_same_answer(
     }
     assert found(long) == found(short)
     assert [o.counts for o in long.outcomes] == [o.counts for o in short.outcomes]
+
+
+def test_an_empty_index_beside_a_small_table_lacks_every_entry(tmp_path: Path, spark: Any) -> None:
+    rows = orders(2)
+    catalog = parquet_lake(tmp_path, rows, entries_of(rows).slice(2), files=1)
+    result = run_check(CheckRequest(catalog=catalog), spark=spark)
+    assert found(result) == [(DefectKind.MISSING.value, 0), (DefectKind.MISSING.value, 1)]
