@@ -139,12 +139,13 @@ class _Preparation:
 
     def run(self, pace: "Pace | None" = None) -> RunResult:
         started_at, began = datetime.now(UTC), time.monotonic()
+        self._refuse_what_pairs_lack()
         plan, findings = self.plan(), None
         if plan.tables:
             plan, findings = self._run(plan, pace)
         tables = _table_results(plan, findings)
         defects = tuple(findings.defects) if findings else ()
-        if pairs := [t for t in select_tables(self.catalog, self.request) if t.kv is not None]:
+        if pairs := self._tables_of_pairs():
             of_pairs = self._check_pairs(pairs, len(defects))
             tables += tuple(of_pairs.tables)
             defects += tuple(of_pairs.defects)
@@ -155,6 +156,19 @@ class _Preparation:
             tables=tables,
             defects=defects,
         )
+
+    def _tables_of_pairs(self) -> "list[Table]":
+        return [t for t in select_tables(self.catalog, self.request) if t.kv is not None]
+
+    def _refuse_what_pairs_lack(self) -> None:
+        """An option that would be passed over in silence is refused instead."""
+        asked = {"--all-defects": self.request.all_defects, "--settle": self.request.settle_seconds}
+        for option, value in asked.items():
+            if value is not None and (pairs := self._tables_of_pairs()):
+                raise UsageError(
+                    f"{option} is not available for tables in key-value layout: {pairs[0].name}",
+                    hint="leave it out, or check the other tables apart",
+                )
 
     def _check_pairs(self, tables: "list[Table]", defects_so_far: int) -> "PairResults":
         from scrub.app.check_pairs import check_pairs

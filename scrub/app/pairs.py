@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrub.catalog import Catalog
+from scrub.catalog.spelling import did_you_mean
 from scrub.errors import UsageError
 from scrub.model.kv import KvTable
 from scrub.model.table import Column, Table
@@ -23,7 +24,8 @@ _PAIR = tuple(Column(name=name, type=ColumnType(TypeName.BINARY)) for name in ("
 def kv_table(catalog: Catalog, name: str) -> Table:
     """A table of the catalog that is in key-value layout."""
     if name not in catalog.tables:
-        raise UsageError(f"the catalog has no table {name}")
+        hint = did_you_mean(name, catalog.tables, "tables")
+        raise UsageError(f"the catalog has no table {name}", hint=hint)
     table = catalog.tables[name]
     if table.kv is None:
         raise UsageError(f"table {name} has layout columns", hint="its rows are not pairs")
