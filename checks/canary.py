@@ -33,6 +33,11 @@ def canary_frame(plan: CheckPlan, spark: SparkSession) -> DataFrame:
             spec = scan_spec(relation, frozenset(), Salt(0, 0))
             smallest = min(relation.side.facts.splits, key=lambda split: split.bytes)
             trials.append((smallest, spec.columns, dict(spec.storage_options)))
+    return canary_of(trials, spark)
+
+
+def canary_of(trials: list[Trial], spark: SparkSession) -> DataFrame:
+    """One task a core that tries these splits."""
     work = partial(_try, version=__version__, trials=trials)
     return run_in_tasks(spark, parallelism(spark), work, "task bigint")
 

@@ -41,7 +41,12 @@ def fingerprint_splits_natively(
     specs = {number: scan_spec(relation, slots, salt) for number, relation in relations.items()}
     work = partial(_fingerprint_task, tasks=tasks, specs=specs)
     sums = run_in_tasks(spark, len(tasks), work, SUMS_SCHEMA)
-    if len(tasks) * _bytes_of_sums(specs) <= DRIVER_ROOM:
+    return added_up(sums, spark, len(tasks) * _bytes_of_sums(specs))
+
+
+def added_up(sums: DataFrame, spark: SparkSession, size: int) -> DataFrame:
+    """Sums of so many bytes, added up by tasks if the driver has no room for them."""
+    if size <= DRIVER_ROOM:
         return sums
     spread = sums.repartition(parallelism(spark), "slot", "chunk")
     return spread.mapInArrow(add_up, SUMS_SCHEMA)

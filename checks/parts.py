@@ -40,10 +40,7 @@ class Part:
         """About how many rows it has."""
         if not self.splits:
             return self.relation.side.facts.rows or 0
-        return sum(
-            split.bytes // BYTES_PER_ROW_GUESSED if split.rows is None else split.rows
-            for split in self.splits
-        )
+        return sum(_rows(split) for split in self.splits)
 
 
 def cut(relations: Sequence[Relation]) -> tuple[Part, ...]:
@@ -85,11 +82,23 @@ def next_job(parts: Sequence[Part], pace: Pace, rows_per_second: float | None) -
 
 
 def pack(parts: Sequence[Part], tasks_max: int) -> tuple[tuple[NumberedSplit, ...], ...]:
-    """Spread native parts over tasks, largest first to the least loaded."""
-    tasks: list[list[NumberedSplit]] = [[] for _ in range(min(tasks_max, len(parts)))]
+    """Spread native parts over tasks."""
+    splits = [NumberedSplit(part.number, part.relation.number, part.splits[0]) for part in parts]
+    return spread(splits, tasks_max)
+
+
+def spread(
+    splits: Sequence[NumberedSplit], tasks_max: int
+) -> tuple[tuple[NumberedSplit, ...], ...]:
+    """Splits by task, largest first to the least loaded."""
+    tasks: list[list[NumberedSplit]] = [[] for _ in range(min(tasks_max, len(splits)))]
     loads = [0] * len(tasks)
-    for part in sorted(parts, key=lambda part: part.rows, reverse=True):
+    for numbered in sorted(splits, key=lambda numbered: _rows(numbered.split), reverse=True):
         lightest = loads.index(min(loads))
-        tasks[lightest].append(NumberedSplit(part.number, part.relation.number, part.splits[0]))
-        loads[lightest] += part.rows + 1
+        tasks[lightest].append(numbered)
+        loads[lightest] += _rows(numbered.split) + 1
     return tuple(tuple(task) for task in tasks)
+
+
+def _rows(split: Split) -> int:
+    return split.bytes // BYTES_PER_ROW_GUESSED if split.rows is None else split.rows

@@ -35,7 +35,7 @@ from scrub.stores.native_scan import read_split
 ROWS_MAX = 2_000_000
 BYTES_MAX = 128 << 20
 
-_SCHEMA = "relation int, rows binary"
+PACKED_SCHEMA = "relation int, rows binary"
 _ARROW_SCHEMA = pa.schema([("relation", pa.int32()), ("rows", pa.binary())])
 
 Rows = Mapping[int, pa.RecordBatch]  # by relation
@@ -93,7 +93,7 @@ def sifting(
         wanted={number: buckets.bitmap for number, buckets in chosen.items()},
         bytes_max=BYTES_MAX // len(splits),
     )
-    gathering = run_in_tasks(spark, len(splits), partial(_gather, task=task), _SCHEMA)
+    gathering = run_in_tasks(spark, len(splits), partial(_gather, task=task), PACKED_SCHEMA)
     return Sifting(gathering, specs, {n: r.table.table.name for n, r in relations.items()})
 
 
@@ -109,10 +109,10 @@ def _gather(number: int, task: _Task) -> Iterator[pa.RecordBatch]:
             kept[numbered.relation].append(plain(rows, _schema(spec)))
             size += kept[numbered.relation][-1].nbytes
             if size > task.bytes_max:
-                yield _packed(numbered.relation, None)
+                yield packed(numbered.relation, None)
                 return
     for relation, batches in kept.items():
-        yield _packed(relation, pa.concat_batches(batches))
+        yield packed(relation, pa.concat_batches(batches))
 
 
 def _sift(family: Rows, specs: Mapping[int, ScanSpec]) -> dict[int, pa.RecordBatch]:
@@ -140,11 +140,12 @@ def _keys_that_disagree(
             of_slot[entry.slot].append(
                 (key.first[counts], digests.first[counts], digests.second[counts], entry.sign)
             )
-    found = [_unbalanced(sides) for sides in of_slot.values()]
+    found = [unbalanced(sides) for sides in of_slot.values()]
     return np.unique(np.concatenate(found))
 
 
-def _unbalanced(sides: Sequence[tuple[Digests, Digests, Digests, int]]) -> Digests:
+def unbalanced(sides: Sequence[tuple[Digests, Digests, Digests, int]]) -> Digests:
+    """Keys of rows, some more than once, that are not as often on both sides."""
     key, first, second = (np.concatenate([side[i] for side in sides]) for i in range(3))
     signs = np.concatenate([np.full(len(side[0]), side[3], dtype=np.int64) for side in sides])
     if not len(key):
@@ -156,8 +157,8 @@ def _unbalanced(sides: Sequence[tuple[Digests, Digests, Digests, int]]) -> Diges
     is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
     group = np.cumsum(is_new) - 1
     balance = np.add.reduceat(signs, np.flatnonzero(is_new))
-    unbalanced: Digests = key[balance[group] != 0]
-    return unbalanced
+    found: Digests = key[balance[group] != 0]
+    return found
 
 
 def _schema(spec: ScanSpec) -> pa.Schema:
@@ -169,7 +170,8 @@ def _no_rows(spec: ScanSpec) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], _schema(spec))
 
 
-def _packed(relation: int, rows: pa.RecordBatch | None) -> pa.RecordBatch:
+def packed(relation: int, rows: pa.RecordBatch | None) -> pa.RecordBatch:
+    """Rows as one of PACKED_SCHEMA."""
     octets = None
     if rows is not None:
         sink = pa.BufferOutputStream()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from checks.parts import Part
 from checks.slots import Relation, Slot
 from scrub.model.defect import DefectKind
+from scrub.model.relation import RelationFacts
 
 _NAMED_MAX = 3
 
@@ -60,12 +61,14 @@ class Unread:
             for part, reason in self.parts.values()
             if part.relation.number == relation.number
         ]
-        if not lost:
-            return []
-        more = f" and {len(lost) - _NAMED_MAX} more" if len(lost) > _NAMED_MAX else ""
-        total = len(relation.side.facts.splits) or 1
-        return [
-            f"{len(lost)} of {total} parts of {relation.side.facts.relation} were not read: "
-            + "; ".join(lost[:_NAMED_MAX])
-            + more
-        ]
+        return [parts_not_read(relation.side.facts, lost)] if lost else []
+
+
+def parts_not_read(facts: RelationFacts, lost: Sequence[str]) -> str:
+    """Some parts of a relation, the first of them by name and reason."""
+    more = f" and {len(lost) - _NAMED_MAX} more" if len(lost) > _NAMED_MAX else ""
+    return (
+        f"{len(lost)} of {len(facts.splits) or 1} parts of {facts.relation} were not read: "
+        + "; ".join(lost[:_NAMED_MAX])
+        + more
+    )
