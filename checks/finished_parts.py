@@ -2,15 +2,16 @@
 """The sums of finished parts, kept on disk so that the same check can resume after a crash.
 
 One file a check, named after everything the sums depend on: the plan with its snapshots, and the
-digest's version. It holds counts, sums and split numbers, never a value of the data. A file that
-cannot be read or belongs to another plan is as good as none.
+digest's version. It holds counts, sums, split numbers and names of columns, never a value of the
+data. A file that cannot be read or belongs to another plan is as good as none.
 """
 
 import hashlib
+import json
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checks.bucket_sums import RunSums, SlotSums
+from checks.part_faults import PartFaults
 from checks.parts import Part
 from scrub.codec.digest import DIGEST_VERSION, Salt
 from scrub.model.plan import CheckPlan
@@ -33,6 +35,7 @@ class Finished:
     parts: frozenset[int]
     sums: RunSums
     bytes_read: Mapping[str, int]  # by table
+    looked_at: Mapping[int, PartFaults] = field(default_factory=dict)  # by part
 
 
 class FinishedParts:
@@ -76,6 +79,7 @@ def _identity(plan: CheckPlan, parts: tuple[Part, ...]) -> str:
     for table in plan.tables:
         indexes = [index.index for index in table.indexes]
         digest.update(repr((table.table, indexes, table.bucket_bits, table.where)).encode())
+        digest.update(repr(table.physical and table.physical.columns).encode())
     for part in parts:
         snapshot = part.relation.side.facts.snapshot
         digest.update(repr((part.relation.number, snapshot.version, part.splits)).encode())
@@ -84,7 +88,8 @@ def _identity(plan: CheckPlan, parts: tuple[Part, ...]) -> str:
 
 def can_resume(parts: tuple[Part, ...]) -> bool:
     """Sums of two runs may be added only when both saw the same snapshot."""
-    return all(part.relation.side.facts.snapshot.pinned for part in parts)
+    snapshots = [part.relation.side.facts.snapshot for part in parts]
+    return all(snapshot.pinned and snapshot.lasting for snapshot in snapshots)
 
 
 def _pack(finished: Finished) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -92,6 +97,8 @@ def _pack(finished: Finished) -> Iterator[tuple[str, NDArray[Any]]]:
     yield "parts", np.array(sorted(finished.parts), dtype=np.int64)
     yield "tables", np.array(list(finished.bytes_read), dtype=np.str_)
     yield "bytes_read", np.array(list(finished.bytes_read.values()), dtype=np.int64)
+    reports = [json.dumps([n, faults.as_report()]) for n, faults in finished.looked_at.items()]
+    yield "looked_at", np.array(reports, dtype=np.str_)
     for slot, sums in finished.sums.slots.items():
         yield f"{_SLOT}{slot}", sums.buckets
 
@@ -109,4 +116,5 @@ def _unpack(arrays: dict[str, NDArray[Any]]) -> Finished:
             }
         ),
         dict(zip(arrays["tables"].tolist(), arrays["bytes_read"].tolist(), strict=True)),
+        {n: PartFaults.of_report(told) for n, told in map(json.loads, arrays["looked_at"])},
     )

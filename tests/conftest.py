@@ -12,6 +12,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.postgres_server import Database
+
 # Compiling a loop for the first time takes longer than any deadline of a single example.
 settings.register_profile("scrub", deadline=None)
 settings.load_profile("scrub")
@@ -52,3 +54,20 @@ def ansi_mode(request: pytest.FixtureRequest, spark: "SparkSession") -> Iterator
     spark.conf.set("spark.sql.ansi.enabled", request.param)
     yield request.param
     spark.conf.set("spark.sql.ansi.enabled", before)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> str:
+    """A server for all tests; starting one takes a second."""
+    from tests.postgres_server import start_server
+
+    return start_server()
+
+
+@pytest.fixture
+def database(postgres_url: str) -> Iterator["Database"]:
+    """An empty database of a real server."""
+    from tests.postgres_server import new_database
+
+    with new_database(postgres_url) as made:
+        yield made

@@ -13,8 +13,12 @@ from scrub.catalog.document import Entry, Mistakes
 from scrub.catalog.section import Section
 from scrub.model.table import Store
 
-KINDS = ("delta", "spark")
-_KEYS = {"delta": ("kind", "path", "options"), "spark": ("kind", "format", "path", "options")}
+KINDS = ("delta", "postgres", "spark")
+_KEYS = {
+    "delta": ("kind", "path", "options"),
+    "postgres": ("kind", "url", "schema", "options"),
+    "spark": ("kind", "format", "path", "options"),
+}
 _FILE_FORMATS = ("parquet", "orc", "csv", "json")
 _WITHOUT_PATH = ("jdbc", "table")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -42,14 +46,12 @@ class StoreReader:
     def _store(self, entry: Entry) -> Store:
         what = f"store '{entry.name}'"
         kind = document.peek(entry.value, "kind")
-        if kind == "postgres":
-            message = "stores of kind postgres are not available in this version"
-            self._mistakes.add(entry.line, message, f"write kind: {' or '.join(KINDS)}")
-            return Store(name=entry.name, kind=kind)
         keys = _KEYS.get(kind or "", _KEYS["spark"])
         section = Section(entry.value, entry.line, what, keys, self._mistakes)
         section.require("kind", f"write kind: {' or '.join(KINDS)}")
         kind = section.choice("kind", KINDS) or ""
+        if kind == "postgres":
+            return self._database(entry.name, section)
         file_format = self._format(section) if kind == "spark" else None
         location = self._expanded(section, "path")
         self._check_path(section, kind, file_format)
@@ -58,6 +60,16 @@ class StoreReader:
             kind=kind,
             path=None if location is None else self._resolved(location),
             format=file_format,
+            options=self._options(section),
+        )
+
+    def _database(self, name: str, section: Section) -> Store:
+        """Without a url, libpq takes everything from PG* variables."""
+        return Store(
+            name=name,
+            kind="postgres",
+            url=self._expanded(section, "url"),
+            schema=self._expanded(section, "schema"),
             options=self._options(section),
         )
 

@@ -14,8 +14,10 @@ class Store:
     """A place where relations live, as the catalog describes it."""
 
     name: str
-    kind: str  # "delta" or "spark"
+    kind: str  # "delta", "postgres" or "spark"
     path: str | None = None
+    url: str | None = field(default=None, repr=False)  # of a database; may hold a password
+    schema: str | None = None  # in the database
     format: str | None = None  # for kind "spark": parquet, orc, csv, json, jdbc, table
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
 

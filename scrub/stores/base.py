@@ -2,8 +2,12 @@
 """What every store offers a reader. Every read names the snapshot it is taken at."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+import pyarrow as pa
+
+from scrub.model.predicate import ColumnTerm, Node
 from scrub.model.relation import RelationFacts, Split
 from scrub.model.request import AsOf
 from scrub.model.table import Column
@@ -39,3 +43,52 @@ class ReadableStore(Protocol):
 
         A column that a file lacks is NULL. `splits` is ignored by sources that have none.
         """
+
+    def close(self) -> None:
+        """Let go of what pinning holds; snapshots that are not lasting end here."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySource:
+    """Entries of an index as one relation tells them: expected of a table, actual of an index.
+
+    Their columns are called p0, p1, ... for the primary key and c0, c1, ... for what is beside it.
+    """
+
+    facts: RelationFacts
+    primary_key: tuple[ColumnTerm, ...]
+    beside: tuple[Node, ...]
+    conditions: tuple[Node, ...]  # all must be true for a row to have an entry
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How many entries both sides have, and whether there is anything to name."""
+
+    expected: int
+    actual: int
+    differing: int  # about as many entries are to be named
+    copies: bool  # whether an entry is there more than once
+
+    @property
+    def agrees(self) -> bool:
+        return self.differing == 0 and not self.copies
+
+
+@runtime_checkable
+class ComparingStore(Protocol):
+    """A store that compares two of its own relations by itself, so that no row need be moved."""
+
+    def compare(self, expected: EntrySource, actual: EntrySource) -> Compared:
+        """Count the entries of both sides and what differs; raises StoreUnavailable."""
+
+    def entries_that_differ(
+        self, expected: EntrySource, actual: EntrySource, compared: Compared
+    ) -> pa.Table:
+        """Both sides' entries of every row that is not the same on both, or not there once.
+
+        A column `expected` tells the sides apart.
+        """
+
+    def entries_sharing(self, expected: EntrySource, key: Sequence[str]) -> pa.Table:
+        """The entries whose columns `key`, none of them NULL, another one has too."""

@@ -56,6 +56,9 @@ class DeltaStore:
                 return self._facts(relation, uri, table)
         return pin_delta_source(self.name, relation, uri, version, reason, session)
 
+    def close(self) -> None:
+        """Nothing is held: files stay where they are."""
+
     def frame(
         self,
         spark: "SparkSession",

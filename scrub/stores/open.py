@@ -13,8 +13,13 @@ def open_store(store: Store) -> ReadableStore:
             from scrub.stores.delta import DeltaStore
 
             return DeltaStore(store)
+        case "postgres":
+            from scrub.stores.postgres.store import PostgresStore
+
+            return PostgresStore(store)
         case "spark":
             from scrub.stores.spark_source import SparkSource
 
             return SparkSource(store)
-    raise UsageError(f"store {store.name}: there is no kind '{store.kind}'; use delta or spark")
+    known = "delta, postgres or spark"
+    raise UsageError(f"store {store.name}: there is no kind '{store.kind}'; use {known}")

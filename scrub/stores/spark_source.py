@@ -74,6 +74,9 @@ class SparkSource:
             storage_options=self.options,
         )
 
+    def close(self) -> None:
+        """Nothing is held: files stay where they are."""
+
     def frame(
         self,
         spark: "SparkSession",

@@ -106,7 +106,7 @@ def test_missing_parts_are_named(tmp_path: Path) -> None:
     [
         ("{path: .}", "has no 'kind'"),
         ("{kind: mysql}", "cannot be 'mysql'"),
-        ("{kind: postgres, url: x, schema: y}", "postgres are not available in this version"),
+        ("{kind: postgres, url: x, path: y}", "unknown key 'path'"),
         ("{kind: delta}", "has no 'path'"),
         ("{kind: delta, path: ''}", "is empty"),
         ("{kind: delta, path: [a]}", "must be a single value"),

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PostgreSQL's types and ours: what a column holds, and how a query hands it over.
+
+A column is read as the catalog's type, so that both sides of a comparison are of one type, however
+each of them is stored. Numbers without a fixed scale are compared as text, in the one spelling that
+has no zeros at the end.
+"""
+
+from dataclasses import dataclass
+
+from scrub.model.types import ColumnType, TypeName
+from scrub.stores.postgres.quoting import identifier
+
+_SIMPLE = {
+    "bool": TypeName.BOOLEAN,
+    "int2": TypeName.SMALLINT,
+    "int4": TypeName.INT,
+    "int8": TypeName.BIGINT,
+    "oid": TypeName.BIGINT,
+    "float4": TypeName.FLOAT,
+    "float8": TypeName.DOUBLE,
+    "text": TypeName.STRING,
+    "varchar": TypeName.STRING,
+    "bpchar": TypeName.STRING,
+    "char": TypeName.STRING,
+    "name": TypeName.STRING,
+    "citext": TypeName.STRING,
+    "uuid": TypeName.STRING,
+    "bytea": TypeName.BINARY,
+    "date": TypeName.DATE,
+    "timestamptz": TypeName.TIMESTAMP,
+    "timestamp": TypeName.TIMESTAMP_NTZ,
+}
+_SQL_TYPES = {
+    TypeName.BOOLEAN: "boolean",
+    TypeName.TINYINT: "smallint",
+    TypeName.SMALLINT: "smallint",
+    TypeName.INT: "integer",
+    TypeName.BIGINT: "bigint",
+    TypeName.FLOAT: "real",
+    TypeName.DOUBLE: "double precision",
+    TypeName.STRING: "text",
+    TypeName.BINARY: "bytea",
+    TypeName.DATE: "date",
+    TypeName.TIMESTAMP: "timestamp with time zone",
+    TypeName.TIMESTAMP_NTZ: "timestamp without time zone",
+}
+_DECIMAL_DIGITS_MAX = 38
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerColumn:
+    """A column as the server describes it; `base` is the type behind a domain."""
+
+    name: str
+    base: str
+    shown: str  # as people write it: character varying(20)
+    modifier: int
+    is_enum: bool
+    is_deterministic: bool  # whether equal strings are the same string
+    not_null: bool
+    readable: bool
+
+    @property
+    def type(self) -> ColumnType | None:
+        """What it is compared as; None for what cannot be."""
+        if self.is_enum:
+            return ColumnType(TypeName.STRING)
+        if self.base == "numeric":
+            return _numeric(self.modifier)
+        name = _SIMPLE.get(self.base)
+        if name is TypeName.STRING and not self.is_deterministic:
+            return None
+        return ColumnType(name) if name else None
+
+    @property
+    def refusal(self) -> str:
+        """Why it cannot be compared."""
+        if self.base in _SIMPLE and not self.is_deterministic:
+            return "has a non-deterministic collation: different strings count as equal there"
+        if self.shown.endswith("[]"):
+            return f"is an array ({self.shown})"
+        return f"is of type {self.shown}"
+
+
+def _numeric(modifier: int) -> ColumnType:
+    if modifier < 0:
+        return ColumnType(TypeName.STRING)  # any scale: see `value_of`
+    precision, scale = ((modifier - 4) >> 16) & 0xFFFF, (modifier - 4) & 0x7FF
+    scale = scale - 0x800 if scale & 0x400 else scale
+    if scale < 0 or scale > precision or precision > _DECIMAL_DIGITS_MAX:
+        return ColumnType(TypeName.STRING)
+    return ColumnType(TypeName.DECIMAL, precision, scale)
+
+
+def sql_type(wanted: ColumnType) -> str:
+    """The server's type for one of ours."""
+    if wanted.name is TypeName.DECIMAL:
+        return f"numeric({wanted.precision},{wanted.scale})"
+    return _SQL_TYPES[wanted.name]
+
+
+def value_of(column: ServerColumn, wanted: ColumnType) -> str:
+    """The column as an expression of the wanted type, in which equal values are equal."""
+    name = identifier(column.name)
+    if column.base == "numeric" and wanted.name is TypeName.STRING:
+        return f"trim_scale({name})::text"
+    if column.base == _base_of(wanted) and wanted.name is not TypeName.DECIMAL:
+        return name
+    return f"{name}::{sql_type(wanted)}"
+
+
+def _base_of(wanted: ColumnType) -> str:
+    bases = {
+        TypeName.BOOLEAN: "bool",
+        TypeName.SMALLINT: "int2",
+        TypeName.TINYINT: "int2",
+        TypeName.INT: "int4",
+        TypeName.BIGINT: "int8",
+        TypeName.FLOAT: "float4",
+        TypeName.DOUBLE: "float8",
+        TypeName.STRING: "text",
+        TypeName.BINARY: "bytea",
+        TypeName.DATE: "date",
+        TypeName.TIMESTAMP: "timestamptz",
+        TypeName.TIMESTAMP_NTZ: "timestamp",
+    }
+    return bases.get(wanted.name, "numeric")
+
+
+def as_sent(expression: str, wanted: ColumnType) -> str:
+    """The expression such that the driver hands it over unharmed: it has no decimals."""
+    return f"({expression})::text" if wanted.name is TypeName.DECIMAL else expression

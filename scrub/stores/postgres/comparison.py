@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparing a table with its index table inside the server, where both of them are.
+
+The server joins the two sides by primary key and counts what does not fit, so a clean check moves
+no row. Copies multiply in a join; so there are none exactly if the pairs are as many as the entries
+of either side that found a partner. Only where something differs, or is there twice, are entries
+fetched: those of the rows concerned, of both sides, to be named.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scrub.model.types import ColumnType
+from scrub.stores.base import Compared
+from scrub.stores.postgres.column_types import as_sent
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSide:
+    """Entries as one relation tells them: expressions of the primary key and of what is beside."""
+
+    source: str
+    primary_key: tuple[str, ...]
+    beside: tuple[str, ...]
+    conditions: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        values = [f"{value} AS p{n}" for n, value in enumerate(self.primary_key)]
+        values += [f"{value} AS c{n}" for n, value in enumerate(self.beside)]
+        # Records, unlike columns, are equal where both have NULL.
+        values += [f"ROW({', '.join(self.primary_key)}) AS k", "true AS present"]
+        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+        return f"SELECT {', '.join(values)} FROM {self.source}{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The two sides of one index, with the types of their columns."""
+
+    expected: ServerSide
+    actual: ServerSide
+    key_types: tuple[ColumnType, ...]
+    types: tuple[ColumnType, ...]  # of what is beside the primary key
+    null_keys: bool  # whether a primary key may hold NULL
+
+    @property
+    def columns(self) -> list[tuple[str, ColumnType]]:
+        """What entries consist of when they are fetched."""
+        keys = [(f"p{n}", of_type) for n, of_type in enumerate(self.key_types)]
+        return keys + [(f"c{n}", of_type) for n, of_type in enumerate(self.types)]
+
+    def counting(self) -> str:
+        """One row: pairs, entries of both sides that took part, and those that differ."""
+        return f"""
+            SELECT count(*), count(e.present), count(a.present),
+                   count(*) FILTER (WHERE {self._differs()}),
+                   (SELECT count(*) FROM ({self.expected.sql}) AS e),
+                   (SELECT count(*) FROM ({self.actual.sql}) AS a)
+            FROM {self._joined()}
+        """
+
+    @staticmethod
+    def counted(row: Sequence[int]) -> Compared:
+        """What the row of `counting` means."""
+        pairs, expected, actual, differing, all_expected, all_actual = row
+        matched = expected + actual - pairs
+        alone = (pairs - actual, pairs - expected)
+        copies = (matched, matched) != (all_expected - alone[0], all_actual - alone[1])
+        return Compared(all_expected, all_actual, differing, copies)
+
+    def fetching(self, copies: bool) -> str:
+        """The entries of both sides of every row that differs, or has copies."""
+        keys = [f"p{n}" for n in range(len(self.key_types))]
+        listed = ", ".join(keys)
+        suspects = [
+            f"SELECT {', '.join(f'coalesce(e.{k}, a.{k}) AS {k}' for k in (*keys, 'k'))} "
+            f"FROM {self._joined()} WHERE {self._differs()}"
+        ]
+        if copies:
+            suspects += [
+                f"SELECT {listed}, k FROM ({side.sql}) AS s "
+                f"GROUP BY {listed}, k HAVING count(*) > 1"
+                for side in (self.expected, self.actual)
+            ]
+        values = [f"{as_sent(name, of_type)} AS {name}" for name, of_type in self.columns]
+        sides = [
+            f"SELECT {expected} AS expected, {', '.join(values)} FROM ({side.sql}) AS s "
+            f"WHERE EXISTS (SELECT FROM suspects WHERE {self._same_key('s', 'suspects')})"
+            for expected, side in (("true", self.expected), ("false", self.actual))
+        ]
+        return f"""
+            WITH suspects AS MATERIALIZED ({" UNION ".join(suspects)})
+            {" UNION ALL ".join(sides)}
+        """
+
+    def sharing(self, key: Sequence[str]) -> str:
+        """The expected entries whose key another one has too."""
+        listed, known = ", ".join(key), " AND ".join(f"{name} IS NOT NULL" for name in key)
+        values = [f"{as_sent('s.' + name, of_type)} AS {name}" for name, of_type in self.columns]
+        return f"""
+            WITH shared AS MATERIALIZED (
+                SELECT {listed} FROM ({self.expected.sql}) AS s WHERE {known}
+                GROUP BY {listed} HAVING count(*) > 1)
+            SELECT true AS expected, {", ".join(values)} FROM ({self.expected.sql}) AS s
+            JOIN shared ON {" AND ".join(f"s.{name} = shared.{name}" for name in key)}
+        """
+
+    def _joined(self) -> str:
+        on = self._same_key("e", "a")
+        return f"({self.expected.sql}) AS e FULL JOIN ({self.actual.sql}) AS a ON {on}"
+
+    def _same_key(self, left: str, right: str) -> str:
+        """Equality that a hash or merge join takes; that of records is slower."""
+        if self.null_keys:
+            return f"{left}.k = {right}.k"
+        keys = range(len(self.key_types))
+        return " AND ".join(f"{left}.p{n} = {right}.p{n}" for n in keys)
+
+    def _differs(self) -> str:
+        beside = [f"e.c{n} IS DISTINCT FROM a.c{n}" for n in range(len(self.types))]
+        return " OR ".join(["e.present IS NULL", "a.present IS NULL", *beside])

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connecting to PostgreSQL, and saying what went wrong without saying a password."""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import MissingExtra, StoreUnavailable
+
+if TYPE_CHECKING:
+    import psycopg
+
+APPLICATION_NAME = "scrub"
+SERVER_SETTINGS = {
+    "statement_timeout": "0",
+    "lock_timeout": "10s",
+    # The connection that holds the snapshot does nothing while others read.
+    "idle_in_transaction_session_timeout": "0",
+    # Every value has one spelling, whatever the server is set to.
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "DateStyle": "ISO",
+    "TimeZone": "UTC",
+}
+"""What a session is set to, unless the catalog's options say otherwise."""
+
+VERSION_MIN = 140000
+
+
+def conninfo_of(url: str | None, options: Mapping[str, str]) -> str:
+    """All that libpq must know; what is not said here it takes from PG* variables and ~/.pgpass."""
+    psycopg = require_psycopg()
+    settings = {**SERVER_SETTINGS, **{k: v for k, v in options.items() if k in SERVER_SETTINGS}}
+    parameters = {key: value for key, value in options.items() if key not in SERVER_SETTINGS}
+    parameters.setdefault("connect_timeout", "10")
+    parameters["options"] = " ".join(
+        [
+            *([parameters["options"]] if "options" in parameters else []),
+            *(f"-c {name}={_escaped(value)}" for name, value in settings.items()),
+        ]
+    )
+    try:
+        text: str = psycopg.conninfo.make_conninfo(
+            url or "", **{**parameters, "application_name": APPLICATION_NAME}
+        )
+    except psycopg.ProgrammingError as error:
+        # libpq repeats what it could not read, which may be a password.
+        raise StoreUnavailable(
+            "the url of the store is not one that PostgreSQL understands",
+            hint="write url: postgresql://user@host:5432/database, the password in ~/.pgpass",
+        ) from error
+    return text
+
+
+def _escaped(value: str) -> str:
+    return re.sub(r"([\\ ])", r"\\\1", value)
+
+
+def require_psycopg() -> Any:
+    """The driver, or a word on how to get it."""
+    try:
+        import psycopg
+        import psycopg.conninfo
+    except ImportError as error:
+        raise MissingExtra("postgres", "reading PostgreSQL") from error
+    return psycopg
+
+
+def connect(conninfo: str) -> "psycopg.Connection[Any]":
+    """A connection in which nothing has begun; `StoreUnavailable` says who did not answer."""
+    driver = require_psycopg()
+    try:
+        connection: psycopg.Connection[Any] = driver.connect(conninfo)
+    except driver.OperationalError as error:
+        raise StoreUnavailable(
+            f"PostgreSQL does not let scrub in: {without_secrets(first_line(error), conninfo)}",
+            hint="try the same url with psql",
+        ) from error
+    if connection.info.server_version < VERSION_MIN:
+        version = connection.info.server_version // 10000
+        connection.close()
+        raise StoreUnavailable(f"PostgreSQL {version} is too old: 14 or newer is needed")
+    return connection
+
+
+def without_secrets(text: str, conninfo: str) -> str:
+    """The text with the password, should it have got into it, blotted out."""
+    psycopg = require_psycopg()
+    password = psycopg.conninfo.conninfo_to_dict(conninfo).get("password")
+    return text.replace(str(password), "***") if password else text
+
+
+def first_line(error: BaseException) -> str:
+    """What a server says first, without the markers that drivers put before it."""
+    text = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return re.sub(r"^.*?(?:ERROR|FATAL):\s*", "", text.strip())

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the server's catalogs say of a relation: its columns, its pages, its partitions."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import RelationMismatch
+from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.quoting import qualified
+
+if TYPE_CHECKING:
+    import psycopg
+
+TABLE, PARTITIONED, VIEW, MATERIALIZED, FOREIGN = "r", "p", "v", "m", "f"
+_NAMED_MAX = 8
+_WITH_PAGES = (TABLE, MATERIALIZED)
+
+_FIND = """
+    SELECT c.oid, n.nspname, c.relname, c.relkind::text, c.reltuples::float8,
+           EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid),
+           has_table_privilege(c.oid, 'SELECT')
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+"""
+_COLUMNS = """
+    SELECT a.attname, coalesce(base.typname, t.typname), format_type(a.atttypid, a.atttypmod),
+           CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
+           coalesce(base.typtype, t.typtype) = 'e',
+           coalesce(l.collisdeterministic, true), a.attnotnull,
+           has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+    FROM pg_attribute a
+    JOIN pg_type t ON t.oid = a.atttypid
+    LEFT JOIN pg_type base ON t.typtype = 'd' AND base.oid = t.typbasetype
+    LEFT JOIN pg_collation l ON l.oid = a.attcollation
+    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attnum
+"""
+_LEAVES = "SELECT relid::oid FROM pg_partition_tree(%s) WHERE isleaf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerRelation:
+    """A relation, or one partition of it."""
+
+    oid: int
+    schema: str
+    name: str
+    kind: str
+    rows: int | None  # the planner's estimate; None when nobody ever looked
+    has_children: bool
+    readable: bool  # all of it, not only some columns
+
+    @property
+    def sql(self) -> str:
+        return qualified(self.schema, self.name)
+
+    @property
+    def label(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether its rows can be divided by where they lie, which only full readers may ask."""
+        return self.kind in _WITH_PAGES and not self.has_children and self.readable
+
+
+def find_relation(
+    connection: "psycopg.Connection[Any]", schema: str, relation: str
+) -> ServerRelation:
+    """The relation of that name in the schema, or of a name that says its schema."""
+    places = [(schema, relation)]
+    if "." in relation:
+        other, _, name = relation.partition(".")
+        places.append((other, name))
+    for of_schema, name in places:
+        query = _FIND + " AND n.nspname = %s AND c.relname = %s"
+        found = connection.execute(query, (of_schema, name)).fetchone()
+        if found:
+            return _relation(found)
+    names = [
+        row[0]
+        for row in connection.execute(
+            "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname = %s ORDER BY 1",
+            (schema,),
+        )
+    ]
+    close = difflib.get_close_matches(relation, names, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"the schema has {_some(names)}"
+    raise RelationMismatch(f"there is no relation {relation} in schema {schema}", hint=hint)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED_MAX])
+    more = len(names) - _NAMED_MAX
+    return f"{shown} and {more} more" if more > 0 else shown or "no relations"
+
+
+def leaves_of(
+    connection: "psycopg.Connection[Any]", relation: ServerRelation
+) -> tuple[ServerRelation, ...]:
+    """The relations that hold the rows: the partitions, or the relation itself.
+
+    Whoever may read a partitioned table need not be allowed to read its partitions by name.
+    """
+    if relation.kind != PARTITIONED:
+        return (relation,)
+    oids = [row[0] for row in connection.execute(_LEAVES, (relation.oid,))]
+    rows = connection.execute(_FIND + " AND c.oid = ANY(%s) ORDER BY c.oid", (oids,)).fetchall()
+    leaves = tuple(_relation(row) for row in rows)
+    return leaves if all(leaf.readable for leaf in leaves) else (relation,)
+
+
+def size_of(connection: "psycopg.Connection[Any]", relation: ServerRelation) -> int:
+    """Bytes of its rows; waits for whoever locks the relation, so lock it first."""
+    if relation.kind not in _WITH_PAGES:
+        return 0
+    row = connection.execute("SELECT pg_relation_size(%s::oid)", (relation.oid,)).fetchone()
+    return int(row[0]) if row and row[0] is not None else 0
+
+
+def columns_of(
+    connection: "psycopg.Connection[Any]", relation: ServerRelation
+) -> dict[str, ServerColumn]:
+    """The columns, in their order."""
+    return {
+        row[0]: ServerColumn(
+            name=row[0],
+            base=row[1],
+            shown=row[2],
+            modifier=row[3],
+            is_enum=row[4],
+            is_deterministic=row[5],
+            not_null=row[6],
+            readable=row[7],
+        )
+        for row in connection.execute(_COLUMNS, (relation.oid,))
+    }
+
+
+def _relation(row: Sequence[Any]) -> ServerRelation:
+    oid, schema, name, kind, tuples, has_children, readable = row
+    return ServerRelation(
+        oid=oid,
+        schema=schema,
+        name=name,
+        kind=kind,
+        rows=int(tuples) if tuples >= 0 else None,
+        has_children=has_children and kind != PARTITIONED,
+        readable=readable,
+    )

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking the server at the shared snapshot, in sessions that may be lost."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from scrub.codec.arrow_types import to_arrow
+from scrub.errors import StoreUnavailable
+from scrub.model.types import ColumnType
+from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
+from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS, require_adbc
+from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
+
+
+def ask(conninfo: str, snapshot: SharedSnapshot, query: str) -> Sequence[Any]:
+    """The query's only row.
+
+    Each attempt has a session of its own, and the last one is that of the snapshot itself: it has
+    its locks already, so that nobody who waits for an exclusive lock stands before it.
+    """
+    psycopg = require_psycopg()
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            if attempt == ATTEMPTS:
+                return _only_row(snapshot.connection, query)
+            with connect(conninfo) as connection:
+                for statement in read_at(snapshot.identifier):
+                    connection.execute(statement)
+                row = _only_row(connection, query)
+                connection.rollback()
+                return row
+        except (psycopg.OperationalError, StoreUnavailable) as error:
+            if attempt == ATTEMPTS or isinstance(error, psycopg.errors.QueryCanceled):
+                raise _unavailable(error, conninfo) from error
+            time.sleep(PAUSE_SECONDS * attempt)
+        except psycopg.Error as error:
+            raise _unavailable(error, conninfo) from error
+    raise AssertionError("the last attempt returns or raises")
+
+
+def fetch(
+    conninfo: str, snapshot: SharedSnapshot, query: str, columns: Sequence[tuple[str, ColumnType]]
+) -> pa.Table:
+    """Rows as Arrow: `expected` first, then these columns."""
+    dbapi = require_adbc()
+    try:
+        with dbapi.connect(conninfo) as connection, connection.cursor() as cursor:
+            for statement in read_at(snapshot.identifier):
+                cursor.execute(statement)
+            cursor.execute(query)
+            table = cursor.fetch_arrow_table()
+    except (dbapi.Error, OSError) as error:
+        raise _unavailable(error, conninfo) from error
+    schema = pa.schema(
+        [("expected", pa.bool_()), *((name, to_arrow(of_type)) for name, of_type in columns)]
+    )
+    return table.rename_columns(schema.names).cast(schema)
+
+
+def _only_row(connection: Any, query: str) -> Sequence[Any]:
+    row: Sequence[Any] | None = connection.execute(query).fetchone()
+    assert row is not None, "such queries return a row"
+    return row
+
+
+def _unavailable(error: Exception, conninfo: str) -> StoreUnavailable:
+    return StoreUnavailable(f"PostgreSQL: {without_secrets(first_line(error), conninfo)}")

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One snapshot for all readers, and the locks that keep it true.
+
+A snapshot alone does not survive TRUNCATE or a rewrite of the table: those replace its file at
+once, and an old snapshot then sees nothing, or too much. So the transaction that exports the
+snapshot holds ACCESS SHARE on every relation that is read, which only those commands wait for.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import StoreUnavailable
+from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
+from scrub.stores.postgres.quoting import literal
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from scrub.stores.postgres.relations import ServerRelation
+
+BEGIN_READING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_HOLDERS = """
+    SELECT DISTINCT l.pid, coalesce(nullif(a.application_name, ''), 'unnamed'), a.usename
+    FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.relation = %s AND l.granted AND l.mode = 'AccessExclusiveLock'
+"""
+
+
+class SharedSnapshot:
+    """The connection whose snapshot everybody reads; it lives as long as the run."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self.connection: psycopg.Connection[Any] = connect(conninfo)
+        self.connection.execute(BEGIN_READING)
+        self._identifier: str | None = None
+
+    @property
+    def identifier(self) -> str:
+        """What another session gives to SET TRANSACTION SNAPSHOT; fixed by the first look."""
+        if self._identifier is None:
+            row = self.connection.execute("SELECT pg_export_snapshot()").fetchone()
+            assert row is not None, "the function returns a row"
+            self._identifier = str(row[0])
+        return self._identifier
+
+    def cover(self, relations: Sequence["ServerRelation"]) -> None:
+        """Lock relations until the end, and make sure that the snapshot is older than no rewrite.
+
+        Locks come before the snapshot where possible. A relation that was locked later must have
+        the same file as in the snapshot's view of the catalogs.
+        """
+        psycopg = require_psycopg()
+        for relation in relations:
+            try:
+                self.connection.execute(_locking(relation))
+            except psycopg.errors.LockNotAvailable as error:
+                raise StoreUnavailable(
+                    f"{relation.label} is locked by {self._holders(relation)}, "
+                    "so it cannot be read now",
+                    hint="try again, or give the store a longer lock_timeout",
+                ) from error
+            except psycopg.Error as error:
+                reason = without_secrets(first_line(error), self._conninfo)
+                raise StoreUnavailable(f"{relation.label}: {reason}") from error
+        assert self.identifier
+        for relation in relations:
+            self._demand_same_file(relation)
+
+    def _demand_same_file(self, relation: "ServerRelation") -> None:
+        row = self.connection.execute(
+            "SELECT relfilenode, coalesce(pg_relation_filenode(oid), 0) FROM pg_class "
+            "WHERE oid = %s",
+            (relation.oid,),
+        ).fetchone()
+        if row is None or (row[0] != 0 and row[0] != row[1]):
+            raise StoreUnavailable(
+                f"{relation.label} was rewritten or truncated while the check began",
+                hint="run the check again",
+            )
+
+    def _holders(self, relation: "ServerRelation") -> str:
+        """Who holds the lock; the query and age of others are hidden from ordinary roles."""
+        with connect(self._conninfo) as other:
+            rows = other.execute(_HOLDERS, (relation.oid,)).fetchall()
+        if not rows:
+            return "somebody who is gone by now"
+        return ", ".join(f"process {pid} ({name}, user {user})" for pid, name, user in rows)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _locking(relation: "ServerRelation") -> str:
+    """A statement that takes ACCESS SHARE; whoever may read some columns only can just read."""
+    if relation.readable:
+        return f"LOCK TABLE {relation.sql} IN ACCESS SHARE MODE"
+    return f"SELECT FROM {relation.sql} LIMIT 0"
+
+
+def read_at(identifier: str) -> tuple[str, str]:
+    """The statements that put a fresh transaction into a shared snapshot."""
+    return BEGIN_READING, f"SET TRANSACTION SNAPSHOT {literal(identifier)}"

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PostgreSQL database as a store: everything in a run is read at one snapshot of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
+from scrub.model.predicate import ColumnTerm, type_of
+from scrub.model.relation import RelationFacts, Snapshot, Split, SplitKind
+from scrub.model.request import AsOf
+from scrub.model.table import Column, Store
+from scrub.stores.base import Compared, EntrySource, SessionProvider
+from scrub.stores.postgres.column_types import ServerColumn, as_sent, value_of
+from scrub.stores.postgres.comparison import Comparison, ServerSide
+from scrub.stores.postgres.connections import conninfo_of, first_line, require_psycopg
+from scrub.stores.postgres.expressions import to_sql
+from scrub.stores.postgres.reader import CONNINFO, SNAPSHOT, VALUE, PostgresSplitReader
+from scrub.stores.postgres.relations import (
+    ServerRelation,
+    columns_of,
+    find_relation,
+    leaves_of,
+    size_of,
+)
+from scrub.stores.postgres.sessions import ask, fetch
+from scrub.stores.postgres.shared_snapshot import SharedSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PAGE_BYTES = 8192
+PAGES_PER_SPLIT = 8192  # 64 MiB
+BYTES_PER_ROW_GUESSED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A relation that was pinned, as SQL names it."""
+
+    sql: str
+    columns: Mapping[str, ServerColumn]
+
+
+class PostgresStore:
+    """One schema of a database; the connection that holds the snapshot opens with the first pin."""
+
+    def __init__(self, store: Store) -> None:
+        self.name = store.name
+        self.schema = store.schema or "public"
+        self.conninfo = conninfo_of(store.url, store.options)
+        self._snapshot: SharedSnapshot | None = None
+        self._described: dict[str, Described] = {}
+
+    @property
+    def snapshot(self) -> SharedSnapshot:
+        if self._snapshot is None:
+            self._snapshot = SharedSnapshot(self.conninfo)
+        return self._snapshot
+
+    def close(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
+
+    def pin(
+        self,
+        relation: str,
+        as_of: AsOf | None,
+        session: SessionProvider,  # noqa: ARG002 - the server tells everything
+        columns: Sequence[Column],
+    ) -> RelationFacts:
+        """Lock the relation against rewrites and take it into the snapshot."""
+        if as_of is not None:
+            raise UsageError(
+                f"store {self.name}: PostgreSQL keeps no old versions, so there is no --as-of"
+            )
+        psycopg = require_psycopg()
+        connection = self.snapshot.connection
+        try:
+            found = find_relation(connection, self.schema, relation)
+            leaves = leaves_of(connection, found)
+            self.snapshot.cover([found, *(leaf for leaf in leaves if leaf.oid != found.oid)])
+            described = columns_of(connection, found)
+            held = [Held(leaf, size_of(connection, leaf)) for leaf in leaves]
+        except psycopg.OperationalError as error:
+            raise StoreUnavailable(f"{relation}: {first_line(error)}") from error
+        self._refuse(found, described, columns)
+        self._described[relation] = Described(found.sql, described)
+        wanted = {column.name: column.type for column in columns}
+        values = {
+            VALUE + name: as_sent(value_of(of, as_type), as_type)
+            for name, of in described.items()
+            if (as_type := wanted.get(name, of.type)) is not None
+        }
+        return RelationFacts(
+            store=self.name,
+            relation=relation,
+            snapshot=Snapshot(label=f"snapshot {self.snapshot.identifier}", lasting=False),
+            columns={name: of.type for name, of in described.items()},
+            splits=tuple(split for leaf in held for split in leaf.splits()),
+            rows=sum(leaf.rows for leaf in held),
+            bytes=sum(leaf.bytes for leaf in held),
+            native=True,
+            storage_options={
+                CONNINFO: self.conninfo,
+                SNAPSHOT: self.snapshot.identifier,
+                **values,
+            },
+        )
+
+    def frame(
+        self,
+        spark: "SparkSession",
+        facts: RelationFacts,
+        columns: Sequence[Column],
+        splits: Sequence[Split],
+    ) -> "DataFrame":
+        """Read splits in tasks; rows come through Python, since no JVM driver is needed so."""
+        from scrub.spark.tasks import run_in_tasks
+        from scrub.spark.types import to_struct
+
+        schema = to_struct(columns)
+        if not splits:
+            return spark.createDataFrame([], schema)
+        work = partial(
+            _read, splits=tuple(splits), columns=tuple(columns), options=facts.storage_options
+        )
+        return run_in_tasks(spark, len(splits), work, schema)
+
+    def compare(self, expected: EntrySource, actual: EntrySource) -> Compared:
+        """Join both sides in the server and count."""
+        comparison = self._comparison(expected, actual)
+        return comparison.counted(ask(self.conninfo, self.snapshot, comparison.counting()))
+
+    def entries_that_differ(
+        self, expected: EntrySource, actual: EntrySource, compared: Compared
+    ) -> pa.Table:
+        """Join again, this time for the rows."""
+        comparison = self._comparison(expected, actual)
+        query = comparison.fetching(compared.copies)
+        return fetch(self.conninfo, self.snapshot, query, comparison.columns)
+
+    def entries_sharing(self, expected: EntrySource, key: Sequence[str]) -> pa.Table:
+        """Group by the key in the server."""
+        comparison = self._comparison(expected, expected)
+        return fetch(self.conninfo, self.snapshot, comparison.sharing(key), comparison.columns)
+
+    def _comparison(self, expected: EntrySource, actual: EntrySource) -> Comparison:
+        keys = [
+            self._described[source.facts.relation].columns[term.name].not_null
+            for source in (expected, actual)
+            for term in source.primary_key
+        ]
+        return Comparison(
+            expected=self._side(expected),
+            actual=self._side(actual),
+            key_types=tuple(term.type for term in expected.primary_key),
+            types=tuple(type_of(node) for node in expected.beside),
+            null_keys=not all(keys),
+        )
+
+    def _side(self, source: EntrySource) -> ServerSide:
+        described = self._described[source.facts.relation]
+
+        def value(term: ColumnTerm) -> str:
+            return value_of(described.columns[term.name], term.type)
+
+        return ServerSide(
+            source=described.sql,
+            primary_key=tuple(value(term) for term in source.primary_key),
+            beside=tuple(to_sql(node, value) for node in source.beside),
+            conditions=tuple(to_sql(node, value) for node in source.conditions),
+        )
+
+    def _refuse(
+        self,
+        relation: ServerRelation,
+        described: Mapping[str, ServerColumn],
+        columns: Sequence[Column],
+    ) -> None:
+        """What the catalog wants to read and cannot be: by name, and all at once."""
+        found = [described[column.name] for column in columns if column.name in described]
+        hidden = [column.name for column in found if not column.readable]
+        if hidden:
+            raise StoreUnavailable(
+                f"no permission to read {', '.join(hidden)} of {relation.label}",
+                hint=f"GRANT SELECT ON {relation.sql} TO the role that scrub connects as",
+            )
+        refused = [
+            f"{relation.label}: column {column.name} {column.refusal}, which cannot be compared"
+            for column in found
+            if column.type is None
+        ]
+        if refused:
+            raise RelationMismatch("\n".join(refused), hint="leave the column out of the catalog")
+
+
+def _read(
+    number: int,
+    splits: Sequence[Split],
+    columns: Sequence[Column],
+    options: Mapping[str, str],
+) -> Iterator[pa.RecordBatch]:
+    return PostgresSplitReader(splits[number], columns, options).batches()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A relation that holds rows itself, and how many bytes of them."""
+
+    relation: ServerRelation
+    bytes: int
+
+    @property
+    def rows(self) -> int:
+        """About how many; a table that was never analysed is judged by its size."""
+        known = self.relation.rows
+        return self.bytes // BYTES_PER_ROW_GUESSED if known is None else known
+
+    def splits(self) -> Iterator[Split]:
+        """Ranges of pages, where there are any."""
+        relation = self.relation
+        whole = Split(kind=SplitKind.POSTGRES, uri=relation.sql, bytes=self.bytes, rows=self.rows)
+        if not relation.has_pages:
+            yield whole
+            return
+        pages = self.bytes // PAGE_BYTES
+        starts = range(0, max(pages, 1), PAGES_PER_SPLIT)
+        for first in starts:
+            # Without an end, the last one reads whatever page the snapshot's rows are on.
+            last = first + PAGES_PER_SPLIT if first + PAGES_PER_SPLIT < pages else None
+            yield replace(
+                whole,
+                bytes=self.bytes // len(starts),
+                rows=self.rows // len(starts),
+                pages=(first, last),
+            )
