@@ -6,62 +6,54 @@ pass hands over the entries of the buckets that do, and the merge join names eac
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
 
 from checks.bucket_sums import SlotSums
+from checks.canary import canary_of
 from checks.findings import SlotFindings
-from checks.kv_scan import ENTRY_SCHEMA, KvSpec, entries_in_buckets, fingerprint_pairs
-from checks.merge_join import defects_among, pair_up
-from checks.native_fingerprint import REPORT_SLOT, SUMS_SCHEMA
+from checks.kv_defects import KINDS, KvDefects
+from checks.kv_entries import (
+    differences,
+    entries_by_spark,
+    fingerprint_pairs_by_spark,
+    rows_sharing_keys,
+)
+from checks.kv_native import (
+    Bitmaps,
+    fingerprint_pairs_natively,
+    gathered_entries,
+    native_entries,
+    sift,
+    trials_of,
+)
+from checks.kv_plan import KvPlan
+from checks.kv_scan import KvSpec
+from checks.kv_unread import UnreadPairs
+from checks.named_defects import NamedDefects, as_counts
+from checks.naming import still_there
+from checks.native_fingerprint import REPORT_SLOT
 from checks.row_frames import ChosenBuckets
+from checks.sifting import ROWS_MAX
 from scrub.codec.digest import Salt
-from scrub.codec.kv.faults import TEXTS, Code
-from scrub.codec.kv.layouts import layout_of
-from scrub.codec.kv.pairs import COMPOSITE, INVALID, MISSING, NONCANONICAL, UNEXPECTED
-from scrub.codec.kv.readable import columns_of, with_checksum_unset
-from scrub.model.defect import Defect, DefectKind, Value
-from scrub.model.relation import RelationFacts
-from scrub.model.table import Column, EntryColumn, Index, Table
-from scrub.model.types import ColumnType, TypeName
+from scrub.codec.kv.pairs import INVALID
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.table import Index
 from scrub.spark.collecting import collect_arrow, translated
-from scrub.spark.failures import reason_of
+from scrub.spark.failures import cause_in_worker, reason_of
+from scrub.spark.session import shares_python
 from scrub.stores.base import ReadableStore
 
-KINDS = {
-    UNEXPECTED: DefectKind.UNEXPECTED_KEY,
-    INVALID: DefectKind.INVALID_ENCODING,
-    COMPOSITE: DefectKind.INVALID_COMPOSITE,
-    NONCANONICAL: DefectKind.NONCANONICAL,
-    MISSING: DefectKind.MISSING_FAMILY,
-}
-_BINARY = ColumnType(TypeName.BINARY)
-_ROW_KEY = """
-    substring(key, 1, length(key) - 1
-        - greatest(0, cast(conv(hex(substring(key, -1, 1)), 16, 10) AS int) - 136))
-"""
-"""A key without its family, whose length its last byte tells, counted from 88 on."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KvPlan:
-    """A table in key-value layout, decided: which relations hold its pairs, what to look at."""
-
-    table: Table
-    relations: tuple[RelationFacts, ...]
-    indexes: tuple[str, ...]
-    bucket_bits: int
-
-    @property
-    def snapshot(self) -> str:
-        return ", ".join(dict.fromkeys(facts.snapshot.label for facts in self.relations))
+CHANGED = (
+    "fingerprints differ, but the entries agree: "
+    "the data changed while it was read; run the check again"
+)
 
 
 @dataclass(slots=True)
@@ -69,24 +61,63 @@ class KvFindings:
     """What was found in the pairs of one table."""
 
     pairs: int = 0
+    bytes_read: int = 0
     physical: SlotFindings = field(default_factory=SlotFindings)
     indexes: dict[str, SlotFindings] = field(default_factory=dict)
     defects: list[Defect] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settle:
+    """Looking again: when, and at what."""
+
+    seconds: float
+    sleep: Callable[[float], None]
+    plan_again: Callable[[], KvPlan]  # the same plan at later snapshots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KvSettings:
+    """How to run, beyond what is planned."""
+
+    limit: int
+    redact: bool
+    settle: Settle | None = None
+
+
 def run_kv_check(
-    plan: KvPlan, stores: Mapping[str, ReadableStore], spark: SparkSession, limit: int, redact: bool
+    plan: KvPlan, stores: Mapping[str, ReadableStore], spark: SparkSession, settings: KvSettings
 ) -> KvFindings:
     """Carry out a plan; reads only."""
-    run = _KvRun(plan, stores, spark, limit)
+    run = _KvRun(plan, stores, spark, settings)
     try:
         with translated():
             run.run()
     except PySparkException as error:
-        reason = reason_of(error, redact)
+        reason = reason_of(error, settings.redact)
         for found in (run.found.physical, *run.found.indexes.values()):
             found.incomplete = reason
     return run.found
+
+
+def pairs_refusal(plan: KvPlan, spark: SparkSession) -> str | None:
+    """Why tasks on this cluster cannot open splits themselves; a canary in each of them tries."""
+    if not plan.is_native or shares_python(spark):
+        return None
+    try:
+        with translated():
+            canary_of(trials_of(plan), spark).collect()
+    except PySparkException as error:
+        return f"the canary failed: {cause_in_worker(error)}"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The entries of an index in differing buckets, and what the join made of them."""
+
+    entries: DataFrame
+    defects: NamedDefects
 
 
 class _KvRun:
@@ -95,238 +126,188 @@ class _KvRun:
         plan: KvPlan,
         stores: Mapping[str, ReadableStore],
         spark: SparkSession,
-        limit: int,
+        settings: KvSettings,
     ) -> None:
-        assert plan.table.kv is not None, "only tables in key-value layout come here"
-        self.plan, self.stores, self.spark, self.limit = plan, stores, spark, limit
-        self.kv = plan.table.kv
-        self.layout = layout_of([self.kv])
-        self.types = {column.name: column.type for column in plan.table.columns}
+        self.plan, self.stores, self.spark, self.settings = plan, stores, spark, settings
         self.spec = KvSpec(
-            table=self.kv,
+            table=plan.kv,
             indexes=plan.indexes,
             salt=Salt.fresh(),
             bucket_bits=plan.bucket_bits,
-            limit=limit,
-            by_row=len(self.kv.families) > 1,
+            limit=settings.limit,
+            by_row=len(plan.kv.families) > 1,
+            sorted=plan.looks_at_order,
         )
+        self.words = KvDefects(plan)
+        self.unread = UnreadPairs(plan)
+        self.sums = {
+            slot: SlotSums.empty(plan.bucket_bits) for slot in range(len(self.spec.indexes))
+        }
         self.found = KvFindings(indexes={name: SlotFindings() for name in plan.indexes})
 
     def run(self) -> None:
-        sums = {
-            slot: SlotSums.empty(self.plan.bucket_bits) for slot in range(len(self.spec.indexes))
-        }
-        lost, unread = False, Counter[str | None]()
-        job = self._pairs().mapInArrow(partial(_fingerprint, spec=self.spec), SUMS_SCHEMA)
-        for row in collect_arrow(job).to_pylist():
-            if row["slot"] == REPORT_SLOT:
-                report = json.loads(row["report"])
-                lost = lost or report["lost"]
-                self._take_report(report, unread)
-            else:
-                sums[row["slot"]].add_piece(row["chunk"], row["sums"])
-        self.found.physical.rows = self.found.pairs
+        self._add_up()
         differing: dict[int, ChosenBuckets] = {}
         for slot, name in enumerate(self.spec.indexes):
-            found = self.found.indexes[name]
-            found.rows, found.entries = sums[slot].expected, sums[slot].actual
-            if sums[slot].differing().any():
-                differing[slot] = ChosenBuckets(sums[slot].differing())
-        if differing:
-            self._name(differing, lost, unread)
+            found, sums = self.found.indexes[name], self.sums[slot]
+            found.rows, found.entries = sums.expected, sums.actual
+            if sums.differing().any():
+                differing[slot] = ChosenBuckets(sums.differing())
+        self.found.physical.rows = self.found.pairs
+        self.found.physical.incomplete = self.unread.reason_of_physical()
         for name, found in self.found.indexes.items():
-            reasons = []
-            if lost:
-                reasons.append("pairs of the table could not be read")
-            if unread[name]:
-                reasons.append(f"{unread[name]} of its pairs could not be read")
-            found.incomplete = " and ".join(reasons) or None
+            found.incomplete = self.unread.reason(name)
+        if differing:
+            self._name(differing)
 
-    def _pairs(self) -> DataFrame:
-        """Every live pair of the table's relations: the latest version of each, no tombstones."""
-        frames = []
-        for facts in self.plan.relations:
-            store = self.stores[facts.store]
-            columns = [Column(name=name, type=_BINARY) for name in ("key", "value")]
-            stamped = "ts" in facts.columns and facts.columns["ts"] is not None
-            if stamped:
-                columns.append(Column(name="ts", type=facts.columns["ts"]))  # type: ignore[arg-type]
-            frame = store.frame(self.spark, facts, columns, facts.splits)
-            frame = frame.withColumn("key", F.expr("coalesce(key, X'')"))
-            if stamped:
-                frame = frame.groupBy("key").agg(F.max_by("value", "ts").alias("value"))
-            frames.append(frame.select("key", "value").where("length(value) > 0"))
-        pairs = frames[0]
-        for frame in frames[1:]:
-            pairs = pairs.unionAll(frame)
-        if self.spec.by_row:
-            pairs = pairs.withColumn("row_key", F.expr(_ROW_KEY))
-            pairs = pairs.repartition("row_key").sortWithinPartitions("row_key", "key")
-        return pairs
+    # Fingerprints and single pairs
 
-    # Single pairs
+    def _add_up(self) -> None:
+        if not self.plan.is_native:
+            job = fingerprint_pairs_by_spark(self.spark, self.plan, self.stores, self.spec)
+        elif splits := self.plan.splits:
+            job = fingerprint_pairs_natively(self.spark, self.plan, splits, self.spec)
+        else:
+            return
+        for row in collect_arrow(job).to_pylist():
+            if row["slot"] == REPORT_SLOT:
+                self._take_report(row["chunk"], json.loads(row["report"]))
+            else:
+                self.sums[row["slot"]].add_piece(row["chunk"], row["sums"])
 
-    def _take_report(self, report: Mapping[str, Any], unread: "Counter[str | None]") -> None:
+    def _take_report(self, number: int, report: Mapping[str, Any]) -> None:
+        if "error" in report:
+            self.unread.splits[number] = (self.plan.splits[number], report["error"])
+            return
         self.found.pairs += report["pairs"]
+        self.found.bytes_read += report["bytes"]
+        self.unread.rows = self.unread.rows or report["lost"]
         counts = self.found.physical.counts
         for verdict, index, count in report["counts"]:
             counts[KINDS[verdict]] = counts.get(KINDS[verdict], 0) + count
-            if verdict == INVALID:
-                unread[self.layout.names[index]] += count
-        for shown in report["shown"]:
-            if len(self.found.defects) < self.limit:
-                self.found.defects.append(self._bad_pair(shown))
-
-    def _bad_pair(self, shown: Mapping[str, Any]) -> Defect:
-        place = f"{'value' if shown['in_value'] else 'key'} byte {shown['position']}"
-        detail = f"{place}: expected {shown['expected']}"
-        if shown["expected"] == TEXTS[Code.SPELLING]:
-            detail = f"{place} differs from the one spelling that this value has"
-        return Defect(
-            kind=KINDS[shown["verdict"]],
-            table=self.plan.table.name,
-            index=shown["index"],
-            primary_key=None,
-            index_key=None,
-            expected=None,
-            actual=None,
-            snapshot=self.plan.snapshot,
-            detail=detail,
-            key_hex=shown["key"],
-            value_hex=shown["value"],
-        )
+            if verdict == INVALID and (name := self.words.layout.names[index]) is not None:
+                self.unread.entries[name] += count
+        shown = report["shown"][: self._room()]
+        self.found.defects += [self.words.of_pair(pair) for pair in shown]
 
     # Entries
 
-    def _name(
-        self, differing: Mapping[int, ChosenBuckets], lost: bool, unread: "Counter[str | None]"
-    ) -> None:
-        bitmaps = {slot: chosen.bitmap for slot, chosen in differing.items()}
-        work = partial(_entries_of, spec=self.spec, bitmaps=bitmaps)
-        entries = self._pairs().mapInArrow(work, ENTRY_SCHEMA).persist()
+    def _name(self, differing: Mapping[int, ChosenBuckets]) -> None:
         try:
+            with translated(), self._named(differing) as named:
+                for slot, of_slot in self._settled(named, differing).items():
+                    self._take(slot, of_slot)
+        except PySparkException as error:
+            reason = reason_of(error, self.settings.redact)
             for slot in differing:
-                name = self.spec.indexes[slot]
-                undecidable = set()
-                if lost:
-                    undecidable |= {DefectKind.DANGLING, DefectKind.DUPLICATE_ENTRY}
-                if unread[name]:
-                    undecidable |= {DefectKind.MISSING}
-                self._take(slot, name, entries.where(F.col("slot") == slot), undecidable)
-        finally:
-            entries.unpersist()
+                found = self.found.indexes[self.spec.indexes[slot]]
+                found.incomplete = " and ".join(filter(None, (found.incomplete, reason)))
 
-    def _take(self, slot: int, name: str, entries: DataFrame, undecidable: set[DefectKind]) -> None:
-        found, index = self.found.indexes[name], self.plan.table.index(name)
-        named = _differences(entries, slot)
-        if index.unique:
-            named = _without_shared_keys(named)
-            self._take_shared_keys(index, entries)
-        for row in named.groupBy("kind").count().collect():
-            kind, count = DefectKind(row["kind"]), row["count"]
+    @contextmanager
+    def _named(self, differing: Mapping[int, ChosenBuckets]) -> Iterator[dict[int, _Named]]:
+        """What is wrong with the entries of some buckets, computed once however often asked."""
+        bitmaps = {slot: chosen.bitmap for slot, chosen in differing.items()}
+        few = self._few_entries(differing, bitmaps)
+        entries = None if few else self._entries(bitmaps).persist()
+        try:
+            named: dict[int, _Named] = {}
+            for slot in differing:
+                index = self.plan.table.index(self.spec.indexes[slot])
+                if entries is None:
+                    of_slot = self.spark.createDataFrame(few[slot]).coalesce(1)
+                    frame = differences(of_slot, index, slot, shuffle=False)
+                    defects = NamedDefects(frame, tuple(frame.collect()))
+                else:
+                    of_slot = entries.where(f"slot = {slot}")
+                    defects = NamedDefects(differences(of_slot, index, slot, shuffle=True))
+                named[slot] = _Named(of_slot, defects)
+            yield named
+        finally:
+            if entries is not None:
+                entries.unpersist()
+
+    def _entries(self, bitmaps: Bitmaps) -> DataFrame:
+        if self.plan.is_native:
+            splits = self.unread.readable()
+            return native_entries(self.spark, self.plan, splits, self.spec, bitmaps)
+        return entries_by_spark(self.spark, self.plan, self.stores, self.spec, bitmaps)
+
+    def _few_entries(
+        self, differing: Mapping[int, ChosenBuckets], bitmaps: Bitmaps
+    ) -> dict[int, pa.Table]:
+        """The entries of keys that disagree, if tasks open the files and few are to be read."""
+        rows = sum(int(self.sums[s].buckets[of.flags, :2].sum()) for s, of in differing.items())
+        splits = self.unread.readable()
+        if not self.plan.is_native or rows > ROWS_MAX or not splits:
+            return {}
+        job = gathered_entries(self.spark, self.plan, splits, self.spec, bitmaps)
+        return sift(collect_arrow(job), self.spec.salt, list(differing)) or {}
+
+    def _settled(
+        self, named: dict[int, _Named], differing: Mapping[int, ChosenBuckets]
+    ) -> dict[int, _Named]:
+        """Without what a later look at the same buckets does not find again: it was lag."""
+        settle = self.settings.settle
+        if settle is None:
+            return named
+        unsettled = [s for s in named if self.unread.undecidable(self.spec.indexes[s])]
+        for slot in unsettled:
+            notes = self.found.indexes[self.spec.indexes[slot]].notes
+            notes.append("not settled: not everything could be read")
+        again = {slot: of for slot, of in differing.items() if slot not in unsettled}
+        if not again:
+            return named
+        settle.sleep(settle.seconds)
+        later = _KvRun(settle.plan_again(), self.stores, self.spark, self.settings)
+        later.spec, later.sums = self.spec, self.sums  # buckets must mean the same
+        settled = dict(named)
+        with later._named(again) as found_again:
+            for slot, of_slot in found_again.items():
+                still = still_there(named[slot].defects.frame, of_slot.defects.frame)
+                kept = NamedDefects(still.localCheckpoint())
+                settled[slot] = _Named(named[slot].entries, kept)
+                gone = sum(_count(named[slot].defects).values()) - sum(_count(kept).values())
+                self.found.indexes[self.spec.indexes[slot]].transient = gone
+        return settled
+
+    def _take(self, slot: int, named: _Named) -> None:
+        """Count what was found in an index, and collect what is to be shown."""
+        index = self.plan.table.index(self.spec.indexes[slot])
+        found, undecidable = self.found.indexes[index.name], self.unread.undecidable(index.name)
+        for kind, count in _count(named.defects).items():
             if kind in undecidable:
                 found.undecided += count
             else:
-                found.counts[kind] = found.counts.get(kind, 0) + count
-        shown = named.where(~F.col("kind").isin([kind.value for kind in undecidable]))
-        room = self.limit - len(self.found.defects)
-        if room > 0:
-            ordered = shown.orderBy("kind", "primary_key").limit(room)
-            self.found.defects += [self._difference(index, row) for row in ordered.collect()]
+                found.counts[kind] = count
+        if found.counts and (room := self._room()):
+            rows = _first(named.defects.decided({slot: undecidable}), room)
+            self.found.defects += [self.words.of_difference(index, row) for row in rows]
+        if index.unique:
+            self._take_shared_keys(index, named.entries)
+        if not (found.counts or found.undecided or found.transient):
+            found.incomplete = " and ".join(filter(None, (found.incomplete, CHANGED)))
 
     def _take_shared_keys(self, index: Index, entries: DataFrame) -> None:
-        """Rows that ask for the same entry of a unique index, each of them."""
-        keys = entries.where("expected").groupBy("key").agg(F.count("*").alias("rows"))
-        shared = keys.where("rows > 1").select("key")
-        rows = entries.where("expected").join(shared, "key", "left_semi")
-        count = rows.count()
-        if not count:
-            return
-        self.found.indexes[index.name].counts[DefectKind.UNIQUE_VIOLATION] = count
-        room = max(self.limit - len(self.found.defects), 0)
-        for row in rows.orderBy("key", "row").limit(room).collect():
-            key = bytes(row["key"]).hex()
-            columns = self._columns(index, key, bytes(row["value"]).hex())
-            self.found.defects.append(
-                self._defect(
-                    DefectKind.UNIQUE_VIOLATION,
-                    index,
-                    columns,
-                    None,
-                    None,
-                    "another row has the same index key",
-                    key,
-                )
-            )
+        rows = rows_sharing_keys(entries)
+        if count := rows.count():
+            self.found.indexes[index.name].counts[DefectKind.UNIQUE_VIOLATION] = count
+            shown = rows.orderBy("key", "row").limit(self._room()).collect()
+            self.found.defects += [self.words.of_shared_key(index, row) for row in shown]
 
-    def _difference(self, index: Index, row: Row) -> Defect:
-        key = row["primary_key"][0]
-        expected, actual = (
-            None if row[side] is None else self._columns(index, key, row[side][0])
-            for side in ("expected", "actual")
-        )
-        copies = (row["expected_copies"], row["actual_copies"])
-        detail = "" if max(copies) <= 1 else f"{copies[0]} expected, {copies[1]} there"
-        columns = expected or actual or {}
-        return self._defect(DefectKind(row["kind"]), index, columns, expected, actual, detail, key)
-
-    def _defect(
-        self,
-        kind: DefectKind,
-        index: Index,
-        columns: Mapping[str, Value],
-        expected: Mapping[str, Value] | None,
-        actual: Mapping[str, Value] | None,
-        detail: str,
-        key_hex: str,
-    ) -> Defect:
-        return Defect(
-            kind=kind,
-            table=self.plan.table.name,
-            index=index.name,
-            primary_key={name: columns.get(name) for name in self.plan.table.primary_key},
-            index_key={column.name: columns.get(column.name) for column in index.key},
-            expected=expected,
-            actual=actual,
-            snapshot=self.plan.snapshot,
-            detail=detail,
-            key_hex=key_hex,
-        )
-
-    def _columns(self, index: Index, key: str, payload: str) -> dict[str, Value]:
-        number = self.layout.secondary(0, index.name)
-        value = with_checksum_unset(bytes.fromhex(payload))
-        return columns_of(self.layout, number, bytes.fromhex(key), value, self.types) or {}
+    def _room(self) -> int:
+        return max(self.settings.limit - len(self.found.defects), 0)
 
 
-def _fingerprint(batches: Iterator[Any], spec: KvSpec) -> Iterator[Any]:
-    return fingerprint_pairs(batches, spec)
+def _count(defects: NamedDefects) -> dict[DefectKind, int]:
+    if defects.held is not None:
+        found = as_counts((row["slot"], row["kind"], 1) for row in defects.held)
+    else:
+        rows = defects.counted().collect()
+        found = as_counts((row["slot"], row["kind"], row["count"]) for row in rows)
+    return next(iter(found.values()), {})
 
 
-def _entries_of(batches: Iterator[Any], spec: KvSpec, bitmaps: Mapping[int, Any]) -> Iterator[Any]:
-    return entries_in_buckets(batches, spec, bitmaps)
-
-
-_KEY = EntryColumn(name="key", source="key", type=_BINARY)
-_VALUE = EntryColumn(name="value", source="value", type=_BINARY)
-_PAIR_INDEX = Index(name="pairs", store="", relation="", key=(_KEY,), suffix=(), stored=(_VALUE,))
-_PAIR_TABLE = Table(
-    name="pairs",
-    store="",
-    relation="",
-    columns=(Column(name="key", type=_BINARY), Column(name="value", type=_BINARY)),
-    primary_key=("key",),
-)
-"""Entries as the merge join knows them: bytes that identify, and bytes that are stored."""
-
-
-def _differences(entries: DataFrame, slot: int) -> DataFrame:
-    columns = [F.col("key").alias("k0"), F.col("value").alias("s0")]
-    expected = entries.where("expected").select(*columns)
-    actual = entries.where("NOT expected").select(*columns)
-    return defects_among(pair_up(expected, actual, _PAIR_INDEX), _PAIR_TABLE, _PAIR_INDEX, slot)
-
-
-def _without_shared_keys(named: DataFrame) -> DataFrame:
-    """Without what only follows from several rows asking for one entry."""
-    return named.where("expected_copies < 2 OR actual_copies = 0")
+def _first(defects: NamedDefects, limit: int) -> list[Row]:
+    if defects.held is not None:
+        return defects.held_in_order(limit)
+    return defects.in_order(limit).collect()

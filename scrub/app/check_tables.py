@@ -162,7 +162,7 @@ class _Preparation:
 
     def _refuse_what_pairs_lack(self) -> None:
         """An option that would be passed over in silence is refused instead."""
-        asked = {"--all-defects": self.request.all_defects, "--settle": self.request.settle_seconds}
+        asked = {"--all-defects": self.request.all_defects}
         for option, value in asked.items():
             if value is not None and (pairs := self._tables_of_pairs()):
                 raise UsageError(
@@ -180,7 +180,8 @@ class _Preparation:
         stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
         with stoppable(self.session(), self.run_id):
             request = replace(self.request, limit=limit)
-            return check_pairs(tables, request, stores, self.session)
+            catalog = self.catalog.tables.values()
+            return check_pairs(tables, request, stores, self.session, catalog, SLEEP)
 
     def _run(self, plan: CheckPlan, pace: "Pace | None") -> "tuple[CheckPlan, Findings]":
         """Carry out the plan, or the one without native scans if the canary says no."""

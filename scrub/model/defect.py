@@ -24,6 +24,7 @@ class DefectKind(StrEnum):
     NONCANONICAL = "noncanonical_encoding"  # bytes that read well, but should be others
     MISSING_FAMILY = "missing_family"  # a row without the pair that every row has
     UNEXPECTED_KEY = "unexpected_key"  # a key outside every known index
+    KEY_ORDER = "key_order"  # a pair behind one that it belongs before
 
 
 PHYSICAL_KINDS = (
@@ -32,6 +33,7 @@ PHYSICAL_KINDS = (
     DefectKind.NONCANONICAL,
     DefectKind.MISSING_FAMILY,
     DefectKind.UNEXPECTED_KEY,
+    DefectKind.KEY_ORDER,
 )
 """What can be wrong with bytes; the other kinds are about rows and entries."""
 

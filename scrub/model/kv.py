@@ -95,6 +95,7 @@ class KvTable:
     families: tuple[Family, ...]
     indexes: tuple[KvIndex, ...] = ()
     primary_index_id: int = 1
+    sorted: bool = False  # whether the pairs of each file come in the order of their keys
 
     @cached_property
     def by_id(self) -> dict[int, KvColumn]:

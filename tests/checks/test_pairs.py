@@ -2,7 +2,6 @@
 """Checks of tables in key-value layout: pairs written by the reference, damaged, and found."""
 
 import json
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,104 +9,35 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scrub.app import run_check
+from scrub.app import check_tables
 from scrub.app.pairs import decoded_pairs, encode_table
 from scrub.catalog import load_catalog
+from scrub.errors import UsageError
 from scrub.model.defect import DefectKind
-from scrub.model.kv import KvTable
-from scrub.model.request import CheckRequest
-from scrub.model.result import RunResult, Status
+from scrub.model.request import Engine
+from scrub.model.result import Status
+from tests.checks.pair_ground import (
+    INDEXES,
+    ONE_FAMILY,
+    TWO_FAMILIES,
+    all_pairs,
+    checked,
+    counts,
+    kv_table,
+    outcome_of,
+    row,
+    stored,
+    table_of,
+    write_catalog,
+    write_file,
+    write_pairs,
+)
+from tests.kv.reference_datums import encode_unsigned
 from tests.kv.reference_pairs import encode_entry, encode_row, encode_value
 
 pytestmark = pytest.mark.spark
 
-COLUMNS = {
-    "id": {"type": "bigint", "nullable": False},
-    "customer_id": {"type": "bigint"},
-    "email": {"type": "string"},
-    "amount": {"type": "decimal(10,2)"},
-    "note": {"type": "string"},
-}
-INDEXES = {
-    "by_customer": {
-        "index_id": 2,
-        "columns": ["customer_id", {"column": "amount", "order": "desc"}],
-        "storing": ["note"],
-    },
-    "by_email": {"index_id": 3, "columns": ["email"], "unique": True},
-}
-ONE_FAMILY: dict[str, Any] = {}
-TWO_FAMILIES = {"rest": {"id": 1, "columns": ["note", "email"]}}
-
-Pair = tuple[bytes, bytes]
-
-
-def write_catalog(directory: Path, families: dict[str, Any]) -> Path:
-    pairs = {
-        "store": "files",
-        "layout": "kv",
-        "table_id": 52,
-        "columns": COLUMNS,
-        "primary_key": ["id"],
-        "indexes": INDEXES,
-    }
-    if families:
-        pairs["families"] = families
-    rows = {"store": "files", "columns": COLUMNS, "primary_key": ["id"]}
-    stores = {"files": {"kind": "spark", "format": "parquet", "path": "."}}
-    catalog = {"version": 1, "stores": stores, "tables": {"pairs": pairs, "rows": rows}}
-    path = directory / "scrub.yaml"
-    path.write_text(json.dumps(catalog))
-    return path
-
-
-def row(number: int) -> dict[int, Any]:
-    return {
-        1: number,
-        2: None if number % 7 == 0 else number % 13,
-        3: b"user%d@example.org" % number,
-        4: Decimal(number * 10).scaleb(-2),
-        5: None if number % 5 == 0 else b"note %d" % number,
-    }
-
-
-def table_of(catalog: Path) -> KvTable:
-    table = load_catalog(catalog).tables["pairs"].kv
-    assert table is not None
-    return table
-
-
-def stored(pairs: list[Pair]) -> list[Pair]:
-    return [(key, encode_value(key, payload)) for key, payload in pairs]
-
-
-def all_pairs(table: KvTable, rows: int) -> dict[str, list[Pair]]:
-    found: dict[str, list[Pair]] = {"primary": []}
-    for number in range(rows):
-        found["primary"] += stored(encode_row(table, row(number)))
-        for index in table.indexes:
-            found.setdefault(index.name, [])
-            found[index.name] += stored(encode_entry(table, index, row(number)))
-    return found
-
-
-def write_pairs(directory: Path, pairs: dict[str, list[Pair]], files: int = 3) -> None:
-    (directory / "pairs").mkdir()
-    flat = [pair for of in pairs.values() for pair in of]
-    for number in range(files):
-        part = flat[number::files]
-        arrays = {"key": [key for key, _ in part], "value": [value for _, value in part]}
-        schema = pa.schema([("key", pa.binary()), ("value", pa.binary())])
-        table = pa.table(arrays, schema=schema)
-        pq.write_table(table, directory / "pairs" / f"{number}.parquet")
-
-
-def checked(catalog: Path, spark: Any) -> RunResult:
-    return run_check(CheckRequest(catalog=catalog, tables=("pairs",)), spark=spark)
-
-
-def counts(result: RunResult) -> dict[str | None, dict[DefectKind, int]]:
-    return {outcome.index: dict(outcome.counts) for outcome in result.outcomes}
+ENGINES = [Engine.NATIVE, Engine.SQL]
 
 
 @pytest.mark.parametrize("families", [ONE_FAMILY, TWO_FAMILIES])
@@ -124,9 +54,12 @@ def test_pairs_that_agree_are_clean(tmp_path: Path, spark: Any, families: dict[s
     assert [o.rows for o in result.outcomes if o.check == "index"] == [200, 200]
 
 
-@pytest.mark.parametrize("families", [ONE_FAMILY, TWO_FAMILIES])
+@pytest.mark.parametrize(
+    ("families", "engine"),
+    [(ONE_FAMILY, Engine.NATIVE), (ONE_FAMILY, Engine.SQL), (TWO_FAMILIES, Engine.AUTO)],
+)
 def test_each_disagreement_is_found_once(
-    tmp_path: Path, spark: Any, families: dict[str, Any]
+    tmp_path: Path, spark: Any, families: dict[str, Any], engine: Engine
 ) -> None:
     catalog = write_catalog(tmp_path, families)
     table = table_of(catalog)
@@ -140,7 +73,8 @@ def test_each_disagreement_is_found_once(
     pairs["by_customer"] += stored(encode_entry(table, by_customer, row(9) | {5: b"other"}))
     pairs["by_email"].append(pairs["by_email"][3])
     write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark)
+    result = checked(catalog, spark, engine=engine)
+    assert {o.engine for o in result.outcomes} == {"native" if engine is Engine.NATIVE else "sql"}
     assert counts(result) == {
         None: {},
         "by_customer": {DefectKind.MISSING: 1, DefectKind.WRONG_STORED_VALUE: 1},
@@ -153,7 +87,10 @@ def test_each_disagreement_is_found_once(
     assert wrong.differing_columns == ("note",)
 
 
-def test_rows_that_share_a_unique_key_are_each_named(tmp_path: Path, spark: Any) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_that_share_a_unique_key_are_each_named(
+    tmp_path: Path, spark: Any, engine: Engine
+) -> None:
     catalog = write_catalog(tmp_path, ONE_FAMILY)
     table = table_of(catalog)
     pairs = all_pairs(table, 50)
@@ -161,12 +98,15 @@ def test_rows_that_share_a_unique_key_are_each_named(tmp_path: Path, spark: Any)
     pairs["primary"] += stored(encode_row(table, twin))
     pairs["by_customer"] += stored(encode_entry(table, table.indexes[0], twin))
     write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark)
+    result = checked(catalog, spark, engine=engine)
     assert counts(result)["by_email"] == {DefectKind.UNIQUE_VIOLATION: 2}
     assert {d.primary_key["id"] for d in result.defects if d.primary_key} == {4, 60}
 
 
-def test_bytes_that_are_wrong_are_reported_where_they_are(tmp_path: Path, spark: Any) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bytes_that_are_wrong_are_reported_where_they_are(
+    tmp_path: Path, spark: Any, engine: Engine
+) -> None:
     catalog = write_catalog(tmp_path, ONE_FAMILY)
     table = table_of(catalog)
     pairs = all_pairs(table, 100)
@@ -180,7 +120,7 @@ def test_bytes_that_are_wrong_are_reported_where_they_are(tmp_path: Path, spark:
     payload = pairs["primary"][11][1][4:]
     pairs["primary"][11] = (padded, encode_value(padded, payload))
     write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark)
+    result = checked(catalog, spark, engine=engine)
     assert counts(result)[None] == {
         DefectKind.INVALID_ENCODING: 1,
         DefectKind.NONCANONICAL: 1,
@@ -260,3 +200,170 @@ def test_an_index_on_a_collated_column_is_not_compared_and_says_so(
     by_email = next(outcome for outcome in result.outcomes if outcome.index == "by_email")
     assert by_email.status is Status.NOT_APPLICABLE
     assert "collation keys" in (by_email.reason or "")
+
+
+# Files that tasks open themselves
+
+
+def test_a_relation_without_files_is_opened_natively_too(tmp_path: Path, spark: Any) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY)
+    (tmp_path / "pairs").mkdir()
+    write_file(tmp_path / "pairs" / "0.parquet", [])
+    result = checked(catalog, spark)
+    assert result.status is Status.CLEAN
+    assert {outcome.engine for outcome in result.outcomes} == {"native"}
+
+
+def test_the_native_engine_is_refused_where_rows_must_be_brought_together(
+    tmp_path: Path, spark: Any
+) -> None:
+    catalog = write_catalog(tmp_path, TWO_FAMILIES)
+    write_pairs(tmp_path, all_pairs(table_of(catalog), 5))
+    with pytest.raises(UsageError, match="families"):
+        checked(catalog, spark, engine=Engine.NATIVE)
+
+
+@pytest.mark.parametrize("too_many", ["kv_runner.ROWS_MAX", "kv_native.BYTES_MAX"])
+def test_entries_too_many_to_be_sifted_are_joined_all(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, too_many: str
+) -> None:
+    monkeypatch.setattr(f"checks.{too_many}", 0)
+    catalog = write_catalog(tmp_path, ONE_FAMILY)
+    pairs = all_pairs(table_of(catalog), 100)
+    del pairs["by_email"][7]
+    write_pairs(tmp_path, pairs)
+    result = checked(catalog, spark)
+    assert counts(result) == {None: {}, "by_customer": {}, "by_email": {DefectKind.MISSING: 1}}
+    assert [d.primary_key for d in result.defects] == [{"id": 7}]
+
+
+@pytest.mark.parametrize("lost", ["pairs", "emails"])
+def test_a_file_that_cannot_be_read_is_named_and_leaves_undecided_what_it_could_explain(
+    tmp_path: Path, spark: Any, lost: str
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY, indexes=with_emails_apart())
+    table = table_of(catalog)
+    pairs = all_pairs(table, 90)
+    emails = {"by_email": pairs.pop("by_email")}
+    del emails["by_email"][0]
+    emails["by_email"] += stored(encode_entry(table, table.indexes[1], row(777)))
+    write_pairs(tmp_path, pairs)
+    write_pairs(tmp_path, emails, relation="emails")
+    damaged = tmp_path / lost / "1.parquet"
+    octets = damaged.read_bytes()
+    damaged.write_bytes(octets[:4] + bytes(len(octets) // 2) + octets[4 + len(octets) // 2 :])
+    result = checked(catalog, spark)
+    physical, by_email = outcome_of(result, None), outcome_of(result, "by_email")
+    for outcome in (physical, by_email):
+        assert f"{lost}/1.parquet" in (outcome.reason or ""), outcome
+    assert physical.status is Status.INCOMPLETE
+    decided = DefectKind.DANGLING if lost == "emails" else DefectKind.MISSING
+    assert by_email.counts == {decided: 1}
+    assert by_email.undecided == 1 + 30, "the other one, and what the lost file has"
+    by_customer = outcome_of(result, "by_customer")
+    assert by_customer.counts == {}
+    assert by_customer.status is (Status.CLEAN if lost == "emails" else Status.INCOMPLETE)
+    assert result.exit_code == 1
+
+
+def test_without_a_decided_defect_an_unread_file_of_pairs_is_exit_3(
+    tmp_path: Path, spark: Any
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY)
+    write_pairs(tmp_path, all_pairs(table_of(catalog), 60))
+    damaged = tmp_path / "pairs" / "2.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    result = checked(catalog, spark)
+    assert result.defects == ()
+    assert result.exit_code == 3
+    for outcome in result.outcomes:
+        assert outcome.status is Status.INCOMPLETE
+        assert "1 of 3 parts of pairs were not read" in (outcome.reason or "")
+        assert "pairs/2.parquet" in (outcome.reason or "")
+
+
+# Which relations are looked at
+
+
+def with_emails_apart() -> dict[str, Any]:
+    return INDEXES | {"by_email": INDEXES["by_email"] | {"relation": "emails"}}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_physical_check_alone_looks_at_the_relations_of_indexes_too(
+    tmp_path: Path, spark: Any, engine: Engine
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY, indexes=with_emails_apart())
+    pairs = all_pairs(table_of(catalog), 20)
+    emails = {"by_email": pairs.pop("by_email")}
+    key, value = emails["by_email"][3]
+    emails["by_email"][3] = (key, value[:-1])
+    write_pairs(tmp_path, pairs)
+    write_pairs(tmp_path, emails, relation="emails")
+    result = checked(catalog, spark, checks=("physical",), engine=engine)
+    assert counts(result) == {None: {DefectKind.INVALID_ENCODING: 1}}
+    assert outcome_of(result, None).rows == 60
+
+
+def test_a_physical_check_of_one_index_looks_at_its_relation_and_the_table_s(
+    tmp_path: Path, spark: Any
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY, indexes=with_emails_apart())
+    pairs = all_pairs(table_of(catalog), 20)
+    pairs.pop("by_email")
+    write_pairs(tmp_path, pairs)  # and no relation `emails`, which must not be missed
+    asked = {"checks": ("physical",), "indexes": ("by_customer",)}
+    result = checked(catalog, spark, **asked)
+    assert result.status is Status.CLEAN
+    assert outcome_of(result, None).rows == 40
+
+
+# Several tables in one relation
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tables_that_share_a_relation_pass_over_each_other_s_pairs(
+    tmp_path: Path, spark: Any, engine: Engine
+) -> None:
+    second = kv_table(1053, ONE_FAMILY) | {"relation": "./pairs"}
+    catalog = write_catalog(tmp_path, ONE_FAMILY, second=second)
+    pairs = all_pairs(table_of(catalog), 30)
+    others = all_pairs(table_of(catalog, "second"), 20)
+    key, value = others["primary"][5]
+    others["primary"][5] = (key, value[:-1])
+    stranger = encode_unsigned(1054, False) + encode_unsigned(1, False) + b"\x88"
+    pairs["strangers"] = [(stranger, encode_value(stranger, b"\x0a"))]
+    write_pairs(tmp_path, pairs | {f"second {name}": of for name, of in others.items()})
+    result = checked(catalog, spark, "pairs", "second", engine=engine)
+    assert outcome_of(result, None).counts == {DefectKind.UNEXPECTED_KEY: 1}
+    assert outcome_of(result, None).rows == 30 * 3 + 1
+    assert outcome_of(result, "by_email").status is Status.CLEAN
+    of_second = outcome_of(result, None, "second")
+    assert of_second.counts == {DefectKind.INVALID_ENCODING: 1}, "and no stranger a second time"
+    assert of_second.rows == 20 * 3
+    assert outcome_of(result, "by_email", "second").undecided == 1
+    alone = checked(catalog, spark, "second", engine=engine, checks=("physical",))
+    assert outcome_of(alone, None, "second").counts[DefectKind.UNEXPECTED_KEY] == 1
+
+
+# Lag
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_settling_keeps_what_a_later_snapshot_of_the_pairs_still_shows(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, engine: Engine
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY)
+    pairs = all_pairs(table_of(catalog), 40)
+    late = pairs["by_customer"][5:10]
+    del pairs["by_customer"][5:10]
+    write_pairs(tmp_path, pairs)
+
+    def catch_up(_: float) -> None:
+        write_file(tmp_path / "pairs" / "late.parquet", late[1:])
+
+    monkeypatch.setattr(check_tables, "SLEEP", catch_up)
+    result = checked(catalog, spark, engine=engine, settle_seconds=1.0)
+    assert counts(result) == {None: {}, "by_customer": {DefectKind.MISSING: 1}, "by_email": {}}
+    assert [defect.primary_key for defect in result.defects] == [{"id": 5}]
+    assert outcome_of(result, "by_customer").transient == 4

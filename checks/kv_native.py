@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs in files that tasks open themselves: fingerprints of splits, and entries of some buckets.
+
+A split that cannot be read leaves no trace in the sums and is reported by number.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+
+from checks.canary import Trial
+from checks.fingerprint import TASKS_PER_CORE, added_up
+from checks.kv_keys import KeyChoice
+from checks.kv_order import KeyOrder
+from checks.kv_plan import PAIR, KvPlan
+from checks.kv_scan import (
+    ENTRY_ARROW_SCHEMA,
+    ENTRY_SCHEMA,
+    KvSpec,
+    PairScan,
+    Report,
+    entries_in_buckets,
+    entry_digests,
+)
+from checks.native_fingerprint import SUMS_SCHEMA, NumberedSplit, as_batch, pieces
+from checks.parts import spread
+from checks.scan_spec import ACTUAL, EXPECTED
+from checks.sifting import BYTES_MAX, PACKED_SCHEMA, packed, unbalanced
+from scrub.codec.digest import Salt
+from scrub.spark.session import parallelism
+from scrub.spark.tasks import run_in_tasks
+from scrub.stores.native_scan import SplitReader, UnreadableSplit
+
+Bitmaps = Mapping[int, NDArray[np.uint8]]  # by slot, the buckets to look into
+
+_BATCH_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a task must know to open the splits of one relation."""
+
+    keys: KeyChoice
+    storage_options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What tasks are given."""
+
+    spec: KvSpec
+    tasks: Sequence[Sequence[NumberedSplit]]
+    sources: Sequence[_Source]  # by relation
+
+    def reader(self, numbered: NumberedSplit) -> SplitReader:
+        options = self.sources[numbered.relation].storage_options
+        return SplitReader(numbered.split, PAIR, options)
+
+    def pairs(self, numbered: NumberedSplit, reader: SplitReader) -> Iterator[pa.RecordBatch]:
+        choice = self.sources[numbered.relation].keys
+        for batch in reader.batches():
+            if (chosen := choice.of_batch(batch)).num_rows:
+                yield chosen
+
+
+def _work(
+    spark: SparkSession, plan: KvPlan, splits: Sequence[NumberedSplit], spec: KvSpec
+) -> _Work:
+    return _Work(
+        spec,
+        spread(splits, TASKS_PER_CORE * parallelism(spark)),
+        [_Source(of.keys, of.facts.storage_options) for of in plan.relations],
+    )
+
+
+def trials_of(plan: KvPlan) -> list[Trial]:
+    """What a canary has to open: the smallest split of each relation."""
+    return [
+        (min(of.facts.splits, key=lambda split: split.bytes), PAIR, dict(of.facts.storage_options))
+        for of in plan.relations
+        if of.facts.splits
+    ]
+
+
+# Fingerprints
+
+
+def fingerprint_pairs_natively(
+    spark: SparkSession, plan: KvPlan, splits: Sequence[NumberedSplit], spec: KvSpec
+) -> DataFrame:
+    """Sums over some splits and a report on each, as SUMS_SCHEMA."""
+    work = _work(spark, plan, splits, spec)
+    job = run_in_tasks(spark, len(work.tasks), partial(_fingerprint, work=work), SUMS_SCHEMA)
+    return added_up(job, spark, len(work.tasks) * bytes_of_sums(spec))
+
+
+def bytes_of_sums(spec: KvSpec) -> int:
+    """At most what one task returns."""
+    return 32 * len(spec.indexes) << spec.bucket_bits
+
+
+def _fingerprint(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
+    scan, reports, room = PairScan(work.spec), [], work.spec.limit
+    for numbered in work.tasks[number]:
+        before = {slot: sums.copy() for slot, sums in scan.sums.items()}
+        report, reader, order = Report(room), work.reader(numbered), KeyOrder(scan.layout)
+        try:
+            for batch in work.pairs(numbered, reader):
+                scan.add(batch, report)
+                if work.spec.sorted:
+                    report.add_misplaced(batch, order.misplaced(batch.column("key")))
+        except UnreadableSplit as error:
+            scan.sums = before
+            reports.append((numbered.number, json.dumps({"error": error.reason})))
+            continue
+        room -= len(report.shown)
+        report.bytes_read = reader.bytes_read
+        reports.append((numbered.number, report.as_json()))
+    yield as_batch(pieces(scan.sums), reports)
+
+
+# Entries
+
+
+def native_entries(
+    spark: SparkSession,
+    plan: KvPlan,
+    splits: Sequence[NumberedSplit],
+    spec: KvSpec,
+    bitmaps: Bitmaps,
+) -> DataFrame:
+    """All entries of the chosen buckets, as ENTRY_SCHEMA."""
+    work = _work(spark, plan, splits, spec)
+    task = partial(_entries, work=work, bitmaps=bitmaps)
+    return run_in_tasks(spark, len(work.tasks), task, ENTRY_SCHEMA)
+
+
+def gathered_entries(
+    spark: SparkSession,
+    plan: KvPlan,
+    splits: Sequence[NumberedSplit],
+    spec: KvSpec,
+    bitmaps: Bitmaps,
+) -> DataFrame:
+    """The same, packed for the driver, which sifts them; NULL where they are too many for it."""
+    work = _work(spark, plan, splits, spec)
+    share = BYTES_MAX // len(work.tasks)
+    task = partial(_gather, work=work, bitmaps=bitmaps, bytes_max=share)
+    return run_in_tasks(spark, len(work.tasks), task, PACKED_SCHEMA)
+
+
+def sift(gathered: pa.Table, salt: Salt, slots: Sequence[int]) -> dict[int, pa.Table] | None:
+    """By slot the entries of keys that disagree; None if there were too many to be held here."""
+    if gathered.column("rows").null_count:
+        return None
+    batches: dict[int, list[pa.RecordBatch]] = defaultdict(list)
+    for row in gathered.to_pylist():
+        with pa.ipc.open_stream(row["rows"]) as stream:
+            batches[row["relation"]] += list(stream)
+    return {
+        slot: _sifted(pa.Table.from_batches(batches[slot], ENTRY_ARROW_SCHEMA), salt)
+        for slot in slots
+    }
+
+
+def _sifted(entries: pa.Table, salt: Salt) -> pa.Table:
+    entries = entries.combine_chunks()
+    if not entries.num_rows:
+        return entries
+    keys, values = (entries.column(name).combine_chunks() for name in ("key", "value"))
+    key, entry = entry_digests(keys, values, salt)
+    expected = entries.column("expected").to_numpy()
+    sides = [
+        (key.first[side], entry.first[side], entry.second[side], sign)
+        for side, sign in ((expected, EXPECTED), (~expected, ACTUAL))
+    ]
+    return entries.filter(pa.array(np.isin(key.first, unbalanced(sides))))
+
+
+def _entries(number: int, work: _Work, bitmaps: Bitmaps) -> Iterator[pa.RecordBatch]:
+    found: list[pa.RecordBatch] = []
+    size = 0
+    for numbered in work.tasks[number]:
+        pairs = work.pairs(numbered, work.reader(numbered))
+        for batch in entries_in_buckets(pairs, work.spec, bitmaps):
+            found.append(batch)
+            size += batch.nbytes
+            if size > _BATCH_BYTES:
+                yield pa.concat_batches(found)
+                found, size = [], 0
+    if found:
+        yield pa.concat_batches(found)
+
+
+def _gather(number: int, work: _Work, bitmaps: Bitmaps, bytes_max: int) -> Iterator[pa.RecordBatch]:
+    kept: dict[int, list[pa.RecordBatch]] = defaultdict(list)
+    size = 0
+    for batch in _entries(number, work, bitmaps):
+        size += batch.nbytes
+        if size > bytes_max:
+            yield packed(0, None)
+            return
+        slots = batch.column("slot").to_numpy()
+        for slot in np.unique(slots):
+            kept[int(slot)].append(batch.filter(pa.array(slots == slot)))
+    for slot, batches in kept.items():
+        yield packed(slot, pa.concat_batches(batches))
