@@ -34,7 +34,7 @@ from checks.kv_native import (
     trials_of,
 )
 from checks.kv_plan import KvPlan
-from checks.kv_scan import KvSpec
+from checks.kv_scan import ENTRY_SCHEMA, KvSpec
 from checks.kv_unread import UnreadPairs
 from checks.named_defects import NamedDefects, as_counts
 from checks.naming import still_there
@@ -229,6 +229,8 @@ class _KvRun:
     def _entries(self, bitmaps: Bitmaps) -> DataFrame:
         if self.plan.is_native:
             splits = self.unread.readable()
+            if not splits:  # all files were removed before a later look
+                return self.spark.createDataFrame([], ENTRY_SCHEMA)
             return native_entries(self.spark, self.plan, splits, self.spec, bitmaps)
         return entries_by_spark(self.spark, self.plan, self.stores, self.spec, bitmaps)
 

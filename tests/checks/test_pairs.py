@@ -205,7 +205,7 @@ def test_an_index_on_a_collated_column_is_not_compared_and_says_so(
 # Files that tasks open themselves
 
 
-def test_a_relation_without_files_is_opened_natively_too(tmp_path: Path, spark: Any) -> None:
+def test_files_without_pairs_are_opened_natively_too(tmp_path: Path, spark: Any) -> None:
     catalog = write_catalog(tmp_path, ONE_FAMILY)
     (tmp_path / "pairs").mkdir()
     write_file(tmp_path / "pairs" / "0.parquet", [])
@@ -220,6 +220,27 @@ def test_the_native_engine_is_refused_where_rows_must_be_brought_together(
     catalog = write_catalog(tmp_path, TWO_FAMILIES)
     write_pairs(tmp_path, all_pairs(table_of(catalog), 5))
     with pytest.raises(UsageError, match="families"):
+        checked(catalog, spark, engine=Engine.NATIVE)
+
+
+def test_tasks_of_a_cluster_try_to_open_the_files_first(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY)
+    write_pairs(tmp_path, all_pairs(table_of(catalog), 20))
+    monkeypatch.setattr("checks.kv_runner.shares_python", lambda _: False)
+    assert {outcome.engine for outcome in checked(catalog, spark).outcomes} == {"native"}
+
+    def refused(_: object, spark: Any) -> Any:
+        return spark.range(1).selectExpr("raise_error('no scrub here')")
+
+    monkeypatch.setattr("checks.kv_runner.canary_of", refused)
+    result = checked(catalog, spark)
+    assert result.status is Status.CLEAN
+    for outcome in result.outcomes:
+        assert outcome.engine == "sql"
+        assert "Spark read everything: the canary failed" in " ".join(outcome.notes)
+    with pytest.raises(UsageError, match="canary"):
         checked(catalog, spark, engine=Engine.NATIVE)
 
 
@@ -367,3 +388,22 @@ def test_settling_keeps_what_a_later_snapshot_of_the_pairs_still_shows(
     assert counts(result) == {None: {}, "by_customer": {DefectKind.MISSING: 1}, "by_email": {}}
     assert [defect.primary_key for defect in result.defects] == [{"id": 5}]
     assert outcome_of(result, "by_customer").transient == 4
+
+
+def test_settling_after_all_files_are_gone_finds_nothing_again(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY)
+    pairs = all_pairs(table_of(catalog), 10)
+    del pairs["by_customer"][5]
+    write_pairs(tmp_path, pairs)
+
+    def start_over(_: float) -> None:
+        for path in (tmp_path / "pairs").iterdir():
+            path.unlink()
+        write_file(tmp_path / "pairs" / "0.parquet", [])
+
+    monkeypatch.setattr(check_tables, "SLEEP", start_over)
+    result = checked(catalog, spark, settle_seconds=1.0)
+    assert result.status is Status.CLEAN
+    assert outcome_of(result, "by_customer").transient == 1
