@@ -41,11 +41,24 @@ class _Source:
     """Where one wanted column comes from: a Parquet column of the file, or a constant."""
 
     leaf: int | None
-    make: Callable[[Any, int], Any]  # (stored array or None, number of rows) -> array
+    convert: Callable[[Any], Any]  # stored array -> array in the catalog's type
+    repeat: Callable[[int], Any] | None = None  # number of rows -> array, if there is no leaf
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """Rows as a file holds them, column by column; those it does not hold as wanted are absent."""
+
+    rows: int
+    arrays: Mapping[str, Any]
 
 
 class SplitReader:
-    """Reads one split once; `bytes_read` is the compressed size of the column chunks it reads."""
+    """Reads one split once; `bytes_read` is the compressed size of the column chunks it reads.
+
+    With columns `also` wanted, one that is not stored as the catalog says makes no split unreadable
+    by itself: `misfits` says why, column by column, and only converting it raises.
+    """
 
     def __init__(
         self,
@@ -53,15 +66,33 @@ class SplitReader:
         columns: Sequence[Column],
         storage_options: Mapping[str, str],
         batch_rows: int = BATCH_ROWS,
+        also: Sequence[Column] | None = None,
     ) -> None:
         self.split = split
         self.columns = tuple(columns)
+        self.also = None if also is None else tuple(also)
+        self.misfits: dict[str, str] = {}
+        self._sources: dict[str, _Source] = {}
         self.storage_options = storage_options
         self.batch_rows = batch_rows
         self.bytes_read = 0
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The split's rows: exactly the wanted columns, in order; strings may be dictionaries."""
+        for stored in self.stored_batches():
+            yield self.converted(stored, self.columns)
+
+    def converted(self, stored: StoredBatch, columns: Sequence[Column]) -> pa.RecordBatch:
+        """Some columns of a batch in the catalog's types; raises where the file has others."""
+        self._demand(columns)
+        try:
+            arrays = [self._sources[c.name].convert(stored.arrays[c.name]) for c in columns]
+        except pa.ArrowException as error:
+            raise self._unreadable(describe(error)) from error
+        return pa.RecordBatch.from_arrays(arrays, [column.name for column in columns])
+
+    def stored_batches(self) -> Iterator[StoredBatch]:
+        """The split's rows as they are stored, for those who look at what conversion hides."""
         try:
             with open_file(self.split.uri, self.storage_options) as opened:
                 self._demand_size(opened.size())
@@ -86,25 +117,38 @@ class SplitReader:
             coerce_int96_timestamp_unit="us",
         )
 
-    def _read(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    def _read(self, file: pq.ParquetFile) -> Iterator[StoredBatch]:
         groups = self._row_groups(file.metadata.num_row_groups)
-        sources = [self._source(file, column) for column in self.columns]
-        leaves = sorted({source.leaf for source in sources if source.leaf is not None})
-        places = {leaf: place for place, leaf in enumerate(leaves)}
+        self._find_sources(file)
+        found = {source.leaf for source in self._sources.values() if source.leaf is not None}
+        leaves = sorted(found)
+        places: dict[int | None, int] = {leaf: place for place, leaf in enumerate(leaves)}
         self.bytes_read = parquet_columns.chunk_bytes(file.metadata, groups, leaves)
-        names = [column.name for column in self.columns]
         # Leaves are given by number: by name, a dot would mean a field inside a struct.
         for batch in file.reader.iter_batches(
             self.batch_rows, row_groups=groups, column_indices=leaves, use_threads=False
         ):
-            arrays = [
-                source.make(
-                    None if source.leaf is None else batch.column(places[source.leaf]),
-                    batch.num_rows,
-                )
-                for source in sources
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, names)
+            arrays = {
+                name: source.repeat(batch.num_rows)
+                if source.repeat
+                else batch.column(places[source.leaf])
+                for name, source in self._sources.items()
+            }
+            yield StoredBatch(batch.num_rows, arrays)
+
+    def _find_sources(self, file: pq.ParquetFile) -> None:
+        for column in (*self.columns, *(self.also or ())):
+            try:
+                self._sources[column.name] = self._source(file, column)
+            except UnreadableSplit as error:
+                self.misfits[column.name] = error.reason
+        if self.also is None:
+            self._demand(self.columns)
+
+    def _demand(self, columns: Sequence[Column]) -> None:
+        for column in columns:
+            if column.name in self.misfits:
+                raise self._unreadable(self.misfits[column.name])
 
     def _row_groups(self, present: int) -> list[int]:
         if self.split.row_groups is None:
@@ -116,16 +160,16 @@ class SplitReader:
     def _source(self, file: pq.ParquetFile, column: Column) -> _Source:
         if column.name in self.split.partition:
             value = self._partition_value(column)
-            return _Source(None, lambda _, rows: parquet_columns.repeated(value, rows))
+            return _constant(lambda rows: parquet_columns.repeated(value, rows))
         position = self._position(file.schema_arrow.names, column.name)
         if position is None:
             arrow = to_arrow(column.type)
-            return _Source(None, lambda _, rows: pa.nulls(rows, arrow))
+            return _constant(lambda rows: pa.nulls(rows, arrow))
         leaf = parquet_columns.first_leaf(file.schema_arrow, position)
         stored = file.schema_arrow.field(position).type
         self._demand_widening(stored, file.schema.column(leaf).physical_type, column)
         legacy = parquet_columns.is_legacy_calendar(file.metadata, column.type)
-        return _Source(leaf, lambda array, _: self._converted(array, column, legacy))
+        return _Source(leaf, lambda array: self._converted(array, column, legacy))
 
     def _position(self, names: Sequence[str], name: str) -> int | None:
         """The top-level field of that name; as in Spark, another case will do if it is the one."""
@@ -161,6 +205,11 @@ class SplitReader:
 
     def _unreadable(self, reason: str) -> UnreadableSplit:
         return UnreadableSplit(self.split.name, reason)
+
+
+def _constant(repeat: Callable[[int], Any]) -> _Source:
+    """A column that the file does not hold; it is in the catalog's type already."""
+    return _Source(None, lambda array: array, repeat)
 
 
 def read_split(
