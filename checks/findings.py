@@ -9,6 +9,7 @@ from pyspark.sql import Row
 from checks.entries import type_of
 from checks.slots import Slot
 from scrub.model.defect import Defect, DefectKind, Value
+from scrub.model.plan import TablePlan
 from scrub.model.result import CheckOutcome, Status
 from scrub.model.table import EntryColumn
 from scrub.model.types import ColumnType
@@ -40,6 +41,7 @@ class Findings:
     """A whole run; `defects` at most as many as were asked for."""
 
     slots: Mapping[int, SlotFindings]
+    physical: Mapping[str, SlotFindings]  # by table
     defects: Sequence[Defect] = ()
     bytes_read: Mapping[str, int] = field(default_factory=dict)  # by table
 
@@ -56,12 +58,32 @@ def outcome_of(slot: Slot, found: SlotFindings) -> CheckOutcome:
         entries=found.entries,
         transient=found.transient,
         undecided=found.undecided,
-        counts={kind: found.counts[kind] for kind in DefectKind if found.counts.get(kind)},
+        counts=_in_order_of_kinds(found),
         snapshot=facts.snapshot.label,
         engine=_engines(slot),
         strategy=found.strategy,
         notes=(*slot.table.notes, *slot.plan.notes, *found.notes),
     )
+
+
+def physical_outcome(plan: TablePlan, found: SlotFindings) -> CheckOutcome:
+    """The outcome of the check of one table's values."""
+    assert plan.physical is not None, "a physical check was planned"
+    return CheckOutcome(
+        check="physical",
+        index=None,
+        status=found.status,
+        reason=found.incomplete,
+        rows=found.rows,
+        counts=_in_order_of_kinds(found),
+        snapshot=plan.side.facts.snapshot.label,
+        engine=plan.side.engine.value,
+        notes=(*plan.notes, *plan.physical.notes, *found.notes),
+    )
+
+
+def _in_order_of_kinds(found: SlotFindings) -> dict[DefectKind, int]:
+    return {kind: found.counts[kind] for kind in DefectKind if found.counts.get(kind)}
 
 
 def _engines(slot: Slot) -> str:

@@ -6,20 +6,22 @@ reported by number; the others of the task go on.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from checks.part_faults import PartFaults
+from checks.physical_scan import Tally
 from checks.scan_spec import EXPECTED, EntrySpec, ScanSpec
 from scrub.codec import xxh64
 from scrub.codec.digest import RowDigests, verify_digest
 from scrub.codec.predicate import evaluate, truth
 from scrub.model.predicate import ColumnTerm, Node
 from scrub.model.relation import Split
-from scrub.stores.native_scan import SplitReader, UnreadableSplit
+from scrub.stores.native_scan import SplitReader, StoredBatch, UnreadableSplit
 
 REPORT_SLOT = -1
 CHUNK_BUCKETS = 4096
@@ -40,6 +42,7 @@ _EVERY_ROW = np.empty(0, dtype=np.bool_)
 
 BucketSums = NDArray[np.uint64]  # (buckets, 4): see scrub.codec.xxh64.add_to_buckets
 Piece = tuple[int, int]  # slot and chunk
+Report = dict[str, object]  # on a split
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +63,73 @@ def fingerprint_splits(
     reports: list[tuple[int, str]] = []
     for numbered in splits:
         spec = specs[numbered.relation]
-        slots = [entry.slot for entry in spec.entries]
-        before = {slot: sums[slot].copy() for slot in slots if slot in sums}
-        reader = SplitReader(numbered.split, spec.columns, spec.storage_options)
-        try:
-            rows = sum(_add_batch(batch, spec, sums) for batch in reader.batches())
-            report: dict[str, object] = {"rows": rows, "bytes": reader.bytes_read}
-        except UnreadableSplit as error:
-            for slot in slots:
-                sums.pop(slot, None)
-            sums.update(before)
-            report = {"rows": 0, "bytes": 0, "error": error.reason}
-        reports.append((numbered.number, json.dumps(report)))
+        scan = _scan_split if spec.physical is None else _look_at_split
+        reports.append((numbered.number, json.dumps(scan(numbered.split, spec, sums))))
     yield as_batch(pieces(sums), reports)
+
+
+def _scan_split(split: Split, spec: ScanSpec, sums: dict[int, BucketSums]) -> Report:
+    restore = _restorer(spec, sums)
+    reader = SplitReader(split, spec.columns, spec.storage_options)
+    try:
+        rows = sum(_add_batch(batch, spec, sums) for batch in reader.batches())
+    except UnreadableSplit as error:
+        restore()
+        return {"rows": 0, "bytes": 0, "error": error.reason}
+    return {"rows": rows, "bytes": reader.bytes_read}
+
+
+def _look_at_split(split: Split, spec: ScanSpec, sums: dict[int, BucketSums]) -> Report:
+    """The same with a look at every value, which neither helps nor harms the sums.
+
+    A column that is not what the catalog says spoils the sums only if an entry is made from it.
+    """
+    assert spec.physical is not None, "a look was planned"
+    restore = _restorer(spec, sums)
+    tally, lost = Tally(spec.physical), None
+    reader = SplitReader(split, spec.columns, spec.storage_options, also=spec.physical.columns)
+    try:
+        for stored in reader.stored_batches():
+            tally.look(stored, reader)
+            if lost is None and spec.entries:
+                lost = _add_stored(stored, reader, spec, sums)
+    except UnreadableSplit as error:
+        restore()
+        # The columns that entries are made from may be whole.
+        report = _scan_split(split, spec, sums) if spec.entries else {"rows": 0, "bytes": 0}
+        return report | {"physical": PartFaults(error=error.reason).as_report()}
+    report = {"rows": tally.rows, "bytes": reader.bytes_read}
+    if spec.entries and lost is None:
+        misfits = [reader.misfits[c.name] for c in spec.columns if c.name in reader.misfits]
+        lost = next(iter(misfits), None)  # of a file without rows, none was added
+    if lost is not None:
+        restore()
+        report = {"rows": 0, "bytes": 0, "error": lost}
+    return report | {"physical": tally.faults(reader.misfits).as_report()}
+
+
+def _add_stored(
+    stored: StoredBatch, reader: SplitReader, spec: ScanSpec, sums: dict[int, BucketSums]
+) -> str | None:
+    """Add a batch to the sums, or say why it cannot be."""
+    try:
+        _add_batch(reader.converted(stored, spec.columns), spec, sums)
+    except UnreadableSplit as error:
+        return error.reason
+    return None
+
+
+def _restorer(spec: ScanSpec, sums: dict[int, BucketSums]) -> Callable[[], None]:
+    """What brings back the sums as they are now."""
+    slots = [entry.slot for entry in spec.entries]
+    before = {slot: sums[slot].copy() for slot in slots if slot in sums}
+
+    def restore() -> None:
+        for slot in slots:
+            sums.pop(slot, None)
+        sums.update(before)
+
+    return restore
 
 
 def _add_batch(batch: pa.RecordBatch, spec: ScanSpec, sums: dict[int, BucketSums]) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from checks.native_terms import is_native_index, native_condition
 from scrub.catalog.expressions import columns_used
 from scrub.errors import RelationMismatch, UsageError
-from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, Side, TablePlan
+from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, PhysicalPlan, Side, TablePlan
 from scrub.model.relation import RelationFacts
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.table import EntryColumn, Index, Table
@@ -34,30 +34,48 @@ class IndexSource:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSource:
+    """A table whose values are to be looked at, at one snapshot."""
+
+    table: Table
+    facts: RelationFacts
+
+
 def plan_check(
     request: CheckRequest,
     sources: Sequence[IndexSource],
     not_checked: Sequence[NotChecked] = (),
     native_refusal: str | None = None,
+    physical: Sequence[TableSource] = (),
 ) -> CheckPlan:
     """Decide what to read and how; every mismatch with the catalog is raised at once.
 
     `native_refusal` says why tasks cannot open splits themselves on this cluster.
     """
     mismatches = [mismatch for source in sources for mismatch in _mismatches(source)]
+    mismatches += [mismatch for source in physical for mismatch in _missing(source)]
     if mismatches:
         raise RelationMismatch(
             "\n".join(dict.fromkeys(mismatches)), hint="correct the catalog, or the relation"
         )
     skipped = list(not_checked)
     groups: dict[tuple[str, str], list[IndexSource]] = {}
+    at_snapshot: dict[tuple[str, str], TableSource] = {}
+    looked_at = {(of.table.name, of.facts.snapshot.label) for of in physical}
     for source in sources:
         if reason := _where_is_beyond(request.where, source):
             skipped.append(_skip(source, reason))
         else:
             at = (source.table.name, source.table_facts.snapshot.label)
+            at_snapshot[at] = TableSource(table=source.table, facts=source.table_facts)
             groups.setdefault(at, []).append(source)
-    tables = tuple(_plan_table(request, group, native_refusal) for group in groups.values())
+    for of_table in physical:
+        at_snapshot.setdefault((of_table.table.name, of_table.facts.snapshot.label), of_table)
+    tables = tuple(
+        _plan_table(request, of_table, groups.get(at, []), native_refusal, at in looked_at)
+        for at, of_table in at_snapshot.items()
+    )
     return CheckPlan(strategy=request.strategy, tables=tables, not_checked=tuple(skipped))
 
 
@@ -87,6 +105,12 @@ def _mismatches(source: IndexSource) -> Iterator[str]:
     yield from _missing_or_other(
         source.index_facts, of_entry, f"index {source.table.name}.{source.index.name}"
     )
+
+
+def _missing(source: TableSource) -> Iterator[str]:
+    """Columns that are not there; another type is what the physical check itself will find."""
+    wanted = {c.name: c.type for c in source.table.columns if c.name not in source.facts.columns}
+    yield from _missing_or_other(source.facts, wanted, f"table {source.table.name}")
 
 
 def _missing_or_other(
@@ -136,9 +160,13 @@ def _where_is_beyond(where: str | None, source: IndexSource) -> str | None:
 
 
 def _plan_table(
-    request: CheckRequest, group: Sequence[IndexSource], native_refusal: str | None
+    request: CheckRequest,
+    source: TableSource,
+    group: Sequence[IndexSource],
+    native_refusal: str | None,
+    physical: bool,
 ) -> TablePlan:
-    table, facts = group[0].table, group[0].table_facts
+    table, facts = source.table, source.facts
     indexes = [_resolve_types(source) for source in group]
     of_table = {name for index in indexes for name in table_columns(table, index, request.where)}
     rows = [f.rows for f in (facts, *(source.index_facts for source in group))]
@@ -157,9 +185,20 @@ def _plan_table(
         side=side,
         indexes=plans,
         bucket_bits=bucket_bits(None if None in rows else max(r for r in rows if r is not None)),
+        physical=_plan_physical(table, side) if physical else None,
         where=request.where,
         notes=(*_notes(facts, request.where), *_engine_note(request, native_refusal)),
     )
+
+
+def _plan_physical(table: Table, side: Side) -> PhysicalPlan:
+    notes: tuple[str, ...] = ()
+    if side.engine is Engine.SQL:
+        notes = (
+            f"Spark read the values ({side.reason}): only NULLs and the types of whole columns "
+            "were looked at",
+        )
+    return PhysicalPlan(columns=tuple(column.name for column in table.columns), notes=notes)
 
 
 def _engine_note(request: CheckRequest, native_refusal: str | None) -> Iterator[str]:

@@ -2,7 +2,8 @@
 """Running a planned check: the only module that triggers Spark.
 
 Fingerprints first: parts of tables and indexes are summed up, job by job, and the sums of both
-sides compared. Then naming: the entries of buckets that differ (of all, when most do) are joined.
+sides compared; a physical check looks at the table's values in the same jobs. Then naming: the
+entries of buckets that differ (of all, when most do) are joined.
 A part that cannot be read is set aside and named; what it could explain stays undecided.
 """
 
@@ -17,6 +18,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from checks.canary import canary_frame, has_native
 from checks.culprits import Culprits
 from checks.diagnosis import Failure
+from checks.drill_down import Chosen, differing_buckets, join_groups
 from checks.entries import actual_entries, expected_entries
 from checks.findings import Findings, SlotFindings, to_defect
 from checks.fingerprint import fingerprint_by_sql, fingerprint_splits_natively
@@ -29,11 +31,12 @@ from checks.naming import (
     still_there,
 )
 from checks.parts import Part, cut, next_job
+from checks.physical import Jobs, Physical
 from checks.row_frames import ChosenBuckets, rows_frame, union_of
 from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.sifting import ROWS_MAX, sifting
-from checks.slots import Relation, Slot, number_plan
+from checks.slots import Relation, Slot, number_plan, physical_spec
 from checks.uniqueness import rows_sharing, suspects, suspicious
 from checks.unread import Unread
 from scrub.model.defect import Defect, DefectKind
@@ -46,9 +49,6 @@ from scrub.spark.session import shares_python
 from scrub.spark.watching import watched
 from scrub.stores.base import ReadableStore
 from scrub.stores.native_scan import UnreadableSplit
-
-JOIN_ALL_FRACTION = 0.5  # when more buckets than this differ, joining everything is cheaper
-SLOTS_PER_JOIN_JOB = 6
 
 
 def run_check(
@@ -100,31 +100,44 @@ class _Run:
             self._all_rows,
             settings.redact,
         )
+        self.physical = Physical(
+            relations=tuple(r for r in self.relations if physical_spec(r)),
+            parts=self.parts,
+            stores=stores,
+            spark=spark,
+            jobs=Jobs(few=_collect_rows, many=_iterate_rows),
+            redact=settings.redact,
+        )
         self.found = {slot.number: SlotFindings() for slot in self.slots}
         self.defects: list[Defect] = []
         self.began = time.monotonic()
 
     def run(self) -> Findings:
+        self._scan()
+        self.physical.look_by_sql()
         chosen: dict[int, ChosenBuckets | None]
         if self.plan.strategy is Strategy.MERGE:
             chosen = {slot.number: None for slot in self.slots}
         else:
-            self._add_up_fingerprints()
-            chosen = self._differing_buckets()
-        for group in self._join_groups(chosen):
+            chosen = self._compare_fingerprints()
+        for group in join_groups(self.plan, self.slots, chosen):
             self._name(group, chosen)
         for slot in self.slots:
             if slot.index.unique and slot.number not in self.unread.slots:
                 self._check_uniqueness(slot)
+        self._name_faults()
         self._conclude()
         self.finished.forget()
-        return Findings(self.found, tuple(self.defects), self.scan.bytes_by_table(self.slots))
+        return Findings(
+            self.found, self.physical.found, tuple(self.defects), dict(self.scan.bytes_read)
+        )
 
-    # Fingerprints
+    # Fingerprints, and the look at values that rides in the same jobs
 
-    def _add_up_fingerprints(self) -> None:
-        rows_total = sum(part.rows for part in self.parts)
-        remaining = [part for part in self.parts if part.number not in self.scan.done]
+    def _scan(self) -> None:
+        wanted = self._wanted(self.parts)
+        rows_total = sum(part.rows for part in wanted)
+        remaining = [part for part in wanted if part.number not in self.scan.done]
         while remaining:
             count = next_job(remaining, self.settings.pace, self.scan.rows_per_second)
             job, remaining = tuple(remaining[:count]), remaining[count:]
@@ -139,8 +152,14 @@ class _Run:
                 self._fingerprint(job)
             self.scan.note_speed(job_rows, time.monotonic() - started)
             report(0.0, 0)
-            if remaining and not self.unread.slots:
+            if remaining and self._can_be_kept():
                 self.finished.save(self.scan.as_finished())
+
+    def _can_be_kept(self) -> bool:
+        """Whether what was scanned so far is all that a later run needs of it."""
+        if self.plan.strategy is Strategy.MERGE or self.unread.slots or self.physical.gave_up:
+            return False
+        return all(faults.error is None for faults in self.scan.looked_at.values())
 
     def _fingerprint(self, job: tuple[Part, ...]) -> None:
         for native in (True, False):
@@ -152,13 +171,26 @@ class _Run:
                 except (PySparkException, UnreadableSplit) as error:
                     if not self.culprits.set_aside(error, parts, self._slots_of(parts)):
                         self._give_up(self._slots_of(parts), error)
+                        self.physical.give_up(parts, error)
 
     def _wanted(self, parts: Sequence[Part]) -> tuple[Part, ...]:
-        """Those that can be read and serve an index that can be checked."""
-        return tuple(p for p in self.unread.readable(parts) if self._slots_of([p]))
+        """Those that can be read and serve an index to be summed up, or the physical check."""
+        slots = self._summed()
+        return tuple(
+            part
+            for part in self.unread.readable(parts)
+            if any(slot.number in slots for slot in part.relation.slots)
+            or self.physical.wants(part)
+        )
+
+    def _summed(self) -> frozenset[int]:
+        """The indexes that are fingerprinted: none when everything is joined anyway."""
+        if self.plan.strategy is Strategy.MERGE:
+            return frozenset()
+        return frozenset(s.number for s in self.slots if s.number not in self.unread.slots)
 
     def _add_up(self, parts: tuple[Part, ...], native: bool) -> None:
-        slots = frozenset(s.number for s in self.slots if s.number not in self.unread.slots)
+        slots = self._summed()
         if native:
             job = fingerprint_splits_natively(self.spark, parts, slots, self.scan.salt)
             for part, reason in self.scan.add_native(collect_arrow(job), parts):
@@ -167,38 +199,17 @@ class _Run:
             job = fingerprint_by_sql(self.spark, parts, self.stores, slots, self.scan.salt)
             self.scan.add_sql(collect_arrow(job), parts)
 
-    def _differing_buckets(self) -> dict[int, ChosenBuckets | None]:
-        """For each index that differs, the buckets to look into; None means all of them."""
-        chosen: dict[int, ChosenBuckets | None] = {}
-        for slot in self.slots:
-            sums, found = self.scan.sums.slots[slot.number], self.found[slot.number]
-            found.rows, found.entries = sums.expected, sums.actual
+    def _compare_fingerprints(self) -> dict[int, ChosenBuckets | None]:
+        sums = self.scan.sums.slots
+        for number, found in self.found.items():
+            found.rows, found.entries = sums[number].expected, sums[number].actual
             found.strategy = Strategy.FINGERPRINT.value
-            differing = sums.differing()
-            if not differing.any() or slot.number in self.unread.slots:
-                continue
-            too_many = differing.mean() > JOIN_ALL_FRACTION
-            if too_many and self.plan.strategy is Strategy.AUTO:
-                chosen[slot.number] = None
-            else:
-                chosen[slot.number] = ChosenBuckets(differing)
-        return chosen
+        whole = {n: of_slot for n, of_slot in sums.items() if n not in self.unread.slots}
+        return differing_buckets(whole, self.plan.strategy)
 
     # Naming
 
-    def _join_groups(self, chosen: Mapping[int, ChosenBuckets | None]) -> Iterator[list[Slot]]:
-        """Indexes to join in one job; those of one table stay together, to share its rows."""
-        group: list[Slot] = []
-        for table in self.plan.tables:
-            of_table = [s for s in self.slots if s.table is table and s.number in chosen]
-            if group and len(group) + len(of_table) > SLOTS_PER_JOIN_JOB:
-                yield group
-                group = []
-            group += of_table
-        if group:
-            yield group
-
-    def _name(self, group: list[Slot], chosen: Mapping[int, ChosenBuckets | None]) -> None:
+    def _name(self, group: list[Slot], chosen: Chosen) -> None:
         self._progress("naming defects", 0, None)
         while slots := [slot for slot in group if slot.number not in self.unread.slots]:
             try:
@@ -213,7 +224,7 @@ class _Run:
     def _defects_of(
         self,
         slots: Sequence[Slot],
-        chosen: Mapping[int, ChosenBuckets | None],
+        chosen: Chosen,
         later: "_Run | None" = None,
     ) -> Iterator[NamedDefects]:
         """The defects of some indexes, computed once however often they are asked for."""
@@ -244,9 +255,7 @@ class _Run:
             for frame in kept:
                 frame.unpersist()
 
-    def _few_rows(
-        self, slots: Sequence[Slot], chosen: Mapping[int, ChosenBuckets | None]
-    ) -> dict[int, DataFrame]:
+    def _few_rows(self, slots: Sequence[Slot], chosen: Chosen) -> dict[int, DataFrame]:
         """Rows by relation, for tables that all tasks can open and of which few are to be read."""
         relations: dict[int, ChosenBuckets] = {}
         rows = 0
@@ -285,7 +294,7 @@ class _Run:
         self,
         defects: NamedDefects,
         slots: Sequence[Slot],
-        chosen: Mapping[int, ChosenBuckets | None],
+        chosen: Chosen,
     ) -> None:
         """Count defects, settle them if asked to, and collect those to be shown."""
         counts = _count(defects)
@@ -315,7 +324,7 @@ class _Run:
         if any(self.found[slot.number].counts for slot in slots):
             self._collect(defects.decided(undecidable))
 
-    def _note_strategy(self, slot: Slot, chosen: Mapping[int, ChosenBuckets | None]) -> None:
+    def _note_strategy(self, slot: Slot, chosen: Chosen) -> None:
         found = self.found[slot.number]
         if chosen[slot.number] is None:
             found.strategy = Strategy.MERGE.value
@@ -331,7 +340,7 @@ class _Run:
         defects: NamedDefects,
         counts: Counts,
         slots: Sequence[Slot],
-        chosen: Mapping[int, ChosenBuckets | None],
+        chosen: Chosen,
     ) -> tuple[NamedDefects, Counts]:
         """Look at the same buckets in a later snapshot; what is gone by then was lag."""
         if not all(self.unread.is_whole(relation) for relation in self.relations):
@@ -393,6 +402,22 @@ class _Run:
         finally:
             suspected.unpersist()
 
+    # Values
+
+    def _name_faults(self) -> None:
+        self.physical.conclude(self.scan.looked_at)
+        if not any(found.counts for found in self.physical.found.values()):
+            return
+        self._progress("naming defects", 0, None)
+        room = max(self.settings.limit - len(self.defects), 0)
+        if self.settings.on_defect is None:
+            self.defects += self.physical.defects(self.scan.looked_at, room)
+            return
+        for number, defect in enumerate(self.physical.defects(self.scan.looked_at, None)):
+            self.settings.on_defect(defect)
+            if number < room:
+                self.defects.append(defect)
+
     # The end
 
     def _conclude(self) -> None:
@@ -401,10 +426,10 @@ class _Run:
             table, index = relations_of(slot, self.relations)
             reasons = [self.unread.reason(slot, table, index), found.incomplete]
             found.incomplete = "; ".join(reason for reason in reasons if reason) or None
-            if self.scan.resumed:
-                found.notes.append(
-                    f"resumed: {self.scan.resumed} of {len(self.parts)} parts were read before"
-                )
+        if self.scan.resumed:
+            note = f"resumed: {self.scan.resumed} of {len(self.parts)} parts were read before"
+            for found in (*self.found.values(), *self.physical.found.values()):
+                found.notes.append(note)
 
     def _slots_of(self, parts: Sequence[Part]) -> list[Slot]:
         numbers = {slot.number for part in parts for slot in part.relation.slots}
@@ -431,6 +456,11 @@ class _Run:
 def _collect_rows(frame: DataFrame) -> list[Row]:
     with translated():
         return frame.collect()
+
+
+def _iterate_rows(frame: DataFrame) -> Iterator[Row]:
+    with translated():
+        yield from frame.toLocalIterator()
 
 
 def _count(defects: NamedDefects) -> Counts:

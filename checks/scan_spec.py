@@ -23,6 +23,15 @@ class EntrySpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhysicalSpec:
+    """What a task looks at beside the entries: every value of the catalog's columns."""
+
+    columns: tuple[Column, ...]  # not nullable: a NULL in it is a defect
+    conditions: tuple[Node, ...]  # all must be true for a row to be looked at
+    condition_columns: tuple[Column, ...]  # what the conditions speak of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSpec:
     """One relation: what to read of it, where its rows belong, and what they stand for."""
 
@@ -31,4 +40,5 @@ class ScanSpec:
     bucket_bits: int
     salt: Salt
     entries: tuple[EntrySpec, ...]
+    physical: PhysicalSpec | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)

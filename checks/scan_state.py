@@ -2,7 +2,7 @@
 """How far the fingerprints of a run have come."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from checks.bucket_sums import RunSums, SlotSums
 from checks.finished_parts import Finished
 from checks.native_fingerprint import REPORT_SLOT
+from checks.part_faults import PartFaults
 from checks.parts import Part
 from checks.slots import Slot
 from scrub.codec.digest import Salt
@@ -26,6 +27,7 @@ class ScanState:
     rows_done: int = 0
     rows_per_second: float | None = None
     bytes_read: dict[str, int] = field(default_factory=dict)
+    looked_at: dict[int, PartFaults] = field(default_factory=dict)  # by part
 
     @classmethod
     def start(cls, slots: Sequence[Slot], earlier: Finished | None) -> "ScanState":
@@ -37,6 +39,7 @@ class ScanState:
                 set(earlier.parts),
                 resumed=len(earlier.parts),
                 bytes_read=dict(earlier.bytes_read),
+                looked_at=dict(earlier.looked_at),
             )
         sums = {slot.number: SlotSums.empty(slot.table.bucket_bits) for slot in slots}
         return cls(Salt.fresh(), RunSums(sums), set())
@@ -52,6 +55,9 @@ class ScanState:
                 self.sums.slots[row["slot"]].add_piece(row["chunk"], row["sums"])
                 continue
             part, report = by_number[row["chunk"]], json.loads(row["report"])
+            if "physical" in report:
+                # By part, so that one that is read twice does not count twice.
+                self.looked_at[part.number] = PartFaults.of_report(report["physical"])
             if "error" in report:
                 lost.append((part, report["error"]))
                 continue
@@ -71,9 +77,4 @@ class ScanState:
         self.rows_per_second = rows / max(seconds, 0.001)
 
     def as_finished(self) -> Finished:
-        return Finished(self.salt, frozenset(self.done), self.sums, self.bytes_read)
-
-    def bytes_by_table(self, slots: Sequence[Slot]) -> Mapping[str, int]:
-        """Bytes of each table's own columns that tasks read; what Spark read is not counted."""
-        names = {slot.table.table.name for slot in slots}
-        return {name: self.bytes_read[name] for name in names if name in self.bytes_read}
+        return Finished(self.salt, frozenset(self.done), self.sums, self.bytes_read, self.looked_at)

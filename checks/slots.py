@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan with numbers: every index a slot, every relation one scan that serves some slots."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checks.entries import beside_primary_key, type_of
 from checks.native_terms import native_condition, native_conditions, native_value
-from checks.scan_spec import ACTUAL, EXPECTED, EntrySpec, ScanSpec
+from checks.scan_spec import ACTUAL, EXPECTED, EntrySpec, PhysicalSpec, ScanSpec
+from scrub.catalog.expressions import columns_used
 from scrub.codec.digest import Salt
 from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
 from scrub.model.predicate import ColumnTerm, Node
 from scrub.model.request import Engine
-from scrub.model.table import Column, Index
+from scrub.model.table import Column, Index, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,36 @@ def scan_spec(relation: Relation, slots: frozenset[int], salt: Salt) -> ScanSpec
         bucket_bits=relation.table.bucket_bits,
         salt=salt,
         entries=tuple(make(slot) for slot in relation.slots if slot.number in slots),
+        physical=physical_spec(relation),
         storage_options=relation.side.facts.storage_options,
     )
+
+
+def physical_spec(relation: Relation) -> PhysicalSpec | None:
+    """What to look at beside entries, if the relation is a table to be checked physically."""
+    plan, table = relation.table, relation.table.table
+    if plan.physical is None or not relation.is_table:
+        return None
+    conditions: tuple[Node, ...] = ()
+    if plan.where and (condition := native_condition(plan.where, table)) is not None:
+        conditions = (condition,)
+    return PhysicalSpec(
+        columns=tuple(never_null_in_key(table, name) for name in plan.physical.columns),
+        conditions=conditions,
+        condition_columns=tuple(table.column(name) for name in columns_of_where(plan)),
+    )
+
+
+def never_null_in_key(table: Table, name: str) -> Column:
+    """A column; one of the primary key is never NULL, whatever the catalog says of it."""
+    column = table.column(name)
+    return replace(column, nullable=False) if name in table.primary_key else column
+
+
+def columns_of_where(plan: TablePlan) -> tuple[str, ...]:
+    """What the condition that limits a check speaks of."""
+    names = [column.name for column in plan.table.columns]
+    return tuple(columns_used(plan.where, names)) if plan.where else ()
 
 
 def _expected_entry(slot: Slot) -> EntrySpec:

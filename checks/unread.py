@@ -47,13 +47,16 @@ class Unread:
         """Why the check of an index is incomplete, if it is."""
         reasons = [reason] if (reason := self.slots.get(slot.number)) else []
         for relation in (table, index):
-            if relation.number in self.relations:
-                reasons.append(
-                    f"{relation.side.facts.relation} was not read: "
-                    f"{self.relations[relation.number]}"
-                )
-            reasons += self._parts_of(relation)
+            reasons += self.of_relation(relation)
         return "; ".join(reasons) or None
+
+    def of_relation(self, relation: Relation) -> list[str]:
+        """What of a relation was not read, and why."""
+        reasons = self._parts_of(relation)
+        if relation.number in self.relations:
+            why = self.relations[relation.number]
+            reasons.insert(0, f"{relation.side.facts.relation} was not read: {why}")
+        return reasons
 
     def _parts_of(self, relation: Relation) -> list[str]:
         lost = [

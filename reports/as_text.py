@@ -33,7 +33,9 @@ def render_plan(plan: CheckPlan) -> str:
     sections = [f"strategy: {plan.strategy}"]
     for table in plan.tables:
         lines = [plan_sections.headline(table), *_bullets(plan_sections.scan_lines(table))]
-        sections.append("\n".join([*lines, "", _table(plan_sections.indexes_grid(table))]))
+        if table.indexes:
+            lines += ["", _table(plan_sections.indexes_grid(table))]
+        sections.append("\n".join(lines))
         sections += _list("Notes", plan_sections.notes(table))
     sections += _list("Will not be looked at", plan_sections.not_checked(plan))
     sections.append("explained only: no row was read")

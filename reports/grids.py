@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from reports.entry_cells import entry_cells, fields
-from reports.escaping import printable
+from reports.escaping import column_name, printable
 from reports.quantities import count
 from reports.summary import is_incomplete, status_words
 from scrub.model.defect import Defect
@@ -61,10 +61,17 @@ def defects_grid(result: RunResult) -> Grid:
     columns += [
         ("index", lambda defect: printable(defect.index or "-")),
         ("primary key", lambda defect: fields(defect.primary_key)),
-        ("index key", _index_key),
-        ("expected", lambda defect: entry_cells(defect)[0]),
-        ("actual", lambda defect: entry_cells(defect)[1]),
     ]
+    if not all(defect.column for defect in defects):  # of values, there is nothing to compare
+        columns += [
+            ("index key", _index_key),
+            ("expected", lambda defect: entry_cells(defect)[0]),
+            ("actual", lambda defect: entry_cells(defect)[1]),
+        ]
+    if any(defect.column and not defect.detail for defect in defects):
+        columns.append(("column", lambda defect: column_name(defect.column or "-")))
+    if any(defect.file and not defect.detail for defect in defects):
+        columns.append(("file", lambda defect: printable(defect.file or "-")))
     if any(defect.detail for defect in defects):
         columns.append(("detail", lambda defect: printable(defect.detail)))
     return _grid(columns, defects)

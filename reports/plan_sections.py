@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan's parts as printable lines and a grid."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from reports.escaping import column_name, printable
 from reports.grids import Grid
@@ -10,9 +10,10 @@ from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
 
 
 def headline(plan: TablePlan) -> str:
-    indexes = counted(len(plan.indexes), "index", "indexes")
+    served = [counted(len(plan.indexes), "index", "indexes")] if plan.indexes else []
+    served += ["the physical check"] if plan.physical else []
     snapshot = printable(plan.side.facts.snapshot.label)
-    return f"{printable(plan.table.name)} at {snapshot}: one scan for {indexes}"
+    return f"{printable(plan.table.name)} at {snapshot}: one scan for {' and '.join(served)}"
 
 
 def scan_lines(plan: TablePlan) -> Iterator[str]:
@@ -20,8 +21,12 @@ def scan_lines(plan: TablePlan) -> Iterator[str]:
     side = plan.side
     yield f"relation {_relation(side)}, {_extent(side)}"
     yield f"engine {side.engine}: {printable(side.reason)}"
-    yield f"columns {_columns(side)}"
-    yield f"{1 << plan.bucket_bits:,} buckets"
+    if side.columns:
+        yield f"columns {_columns(side.columns)}"
+    if plan.physical:
+        yield f"columns {_columns(plan.physical.columns)} for the physical check"
+    if plan.indexes:
+        yield f"{1 << plan.bucket_bits:,} buckets"
     if plan.where:
         yield f"only rows where {printable(plan.where)}"
     if not side.facts.snapshot.pinned:
@@ -37,7 +42,7 @@ def indexes_grid(plan: TablePlan) -> Grid:
 
 
 def notes(plan: TablePlan) -> Iterator[str]:
-    yield from map(printable, plan.notes)
+    yield from map(printable, (*plan.notes, *(plan.physical.notes if plan.physical else ())))
     for index in plan.indexes:
         for note in index.notes:
             yield f"{printable(index.index.name)}: {printable(note)}"
@@ -59,7 +64,7 @@ def _index_row(plan: IndexPlan) -> tuple[str, ...]:
         _extent(side),
         side.engine,
         printable(side.reason),
-        _columns(side),
+        _columns(side.columns),
     )
 
 
@@ -77,5 +82,5 @@ def _extent(side: Side) -> str:
     return ", ".join(parts)
 
 
-def _columns(side: Side) -> str:
-    return ", ".join(map(column_name, side.columns))
+def _columns(names: Iterable[str]) -> str:
+    return ", ".join(map(column_name, names))

@@ -79,6 +79,8 @@ def defect_record(defect: Defect) -> Record:
         "differing_columns": list(defect.differing_columns),
         "key_hex": defect.key_hex,
         "value_hex": defect.value_hex,
+        "column": defect.column,
+        "file": defect.file,
         "snapshot": defect.snapshot,
         "detail": defect.detail,
     }
@@ -107,8 +109,9 @@ def _table_plan_record(plan: TablePlan) -> Record:
         "table": plan.table.name,
         **_side_record(plan.side),
         "buckets": 1 << plan.bucket_bits,
+        "physical": list(plan.physical.columns) if plan.physical else None,
         "where": plan.where,
-        "notes": list(plan.notes),
+        "notes": [*plan.notes, *(plan.physical.notes if plan.physical else ())],
         "indexes": [_index_plan_record(index) for index in plan.indexes],
     }
 

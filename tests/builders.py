@@ -40,17 +40,25 @@ def write_catalog(
     columns: Mapping[str, str] | None = None,
     store: Mapping[str, str] | None = None,
 ) -> Path:
-    """A catalog of one table, `orders`, keyed by id; JSON is YAML."""
+    """A catalog of one table, `orders`, keyed by id; JSON is YAML.
+
+    A type may be followed by NOT NULL.
+    """
     table = {
         "store": "lake",
-        "columns": {name: {"type": kind} for name, kind in (columns or ORDER_COLUMNS).items()},
+        "columns": {name: _column(kind) for name, kind in (columns or ORDER_COLUMNS).items()},
         "primary_key": ["id"],
-        "indexes": indexes or {"by_customer": BY_CUSTOMER},
+        "indexes": {"by_customer": BY_CUSTOMER} if indexes is None else indexes,
     }
     stores = {"lake": dict(store or {"kind": "delta", "path": "."})}
     path = directory / "scrub.yaml"
     path.write_text(json.dumps({"version": 1, "stores": stores, "tables": {"orders": table}}))
     return path
+
+
+def _column(kind: str) -> dict[str, Any]:
+    name = kind.removesuffix(" NOT NULL")
+    return {"type": name, "nullable": name == kind}
 
 
 def delta_lake(directory: Path, rows: pa.Table, entries: pa.Table) -> Path:

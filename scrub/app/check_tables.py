@@ -18,7 +18,7 @@ from scrub.errors import UsageError
 from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
-from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
+from scrub.model.request import CHECKS, CheckRequest, Engine, SparkOptions, Strategy
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def check(
     catalog: Path | str = "scrub.yaml",
     spark: "SparkSession | None" = None,
     indexes: Sequence[str] = (),
+    checks: Sequence[str] = (),
     strategy: Strategy | str = Strategy.AUTO,
     engine: Engine | str = Engine.AUTO,
     where: str | None = None,
@@ -52,6 +53,7 @@ def check(
         catalog=Path(catalog),
         tables=tables,
         indexes=tuple(indexes),
+        checks=tuple(checks),
         strategy=Strategy(strategy),
         engine=Engine(engine),
         where=where,
@@ -135,7 +137,9 @@ class _Preparation:
         pins = Pins(stores, self.session, self.request)
         tables = select_tables(self.catalog, self.request)
         pins.pin_all([table for table in tables if table.kv is None])
-        return plan_check(self.request, pins.sources, pins.not_checked, native_refusal)
+        return plan_check(
+            self.request, pins.sources, pins.not_checked, native_refusal, pins.physical
+        )
 
     def run(self, pace: "Pace | None" = None) -> RunResult:
         started_at, began = datetime.now(UTC), time.monotonic()
@@ -179,7 +183,7 @@ class _Preparation:
         limit = max(self.request.limit - defects_so_far, 0)
         stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
         with stoppable(self.session(), self.run_id):
-            request = replace(self.request, limit=limit)
+            request = replace(self.request, limit=limit, checks=self.request.checks or CHECKS)
             catalog = self.catalog.tables.values()
             return check_pairs(tables, request, stores, self.session, catalog, SLEEP)
 
@@ -259,16 +263,19 @@ def _table_results(plan: CheckPlan, findings: "Findings | None") -> tuple[TableR
     snapshots: dict[str, str] = {}
     outcomes: dict[str, list[CheckOutcome]] = {}
     if findings is not None:
-        from checks.findings import outcome_of
+        from checks.findings import outcome_of, physical_outcome
         from checks.slots import number_plan
 
-        for slot in number_plan(plan)[0]:
-            name = slot.table.table.name
-            label = slot.table.side.facts.snapshot.label
+        for table in plan.tables:
+            name, label = table.table.name, table.side.facts.snapshot.label
             seen = snapshots.setdefault(name, label)
             if label not in seen:
                 snapshots[name] = f"{seen}, {label}"
-            outcomes.setdefault(name, []).append(outcome_of(slot, findings.slots[slot.number]))
+            of_table = outcomes.setdefault(name, [])
+            if table.physical is not None:
+                of_table.insert(0, physical_outcome(table, findings.physical[name]))
+            slots = [slot for slot in number_plan(plan)[0] if slot.table is table]
+            of_table += [outcome_of(slot, findings.slots[slot.number]) for slot in slots]
     for skipped in plan.not_checked:
         snapshots.setdefault(skipped.table, skipped.snapshot or "not read")
         status = Status.INCOMPLETE if skipped.incomplete else Status.NOT_APPLICABLE

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from checks.plan import IndexSource
+from checks.plan import IndexSource, TableSource
 from scrub.app.selection import select_indexes
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
 from scrub.model.plan import NotChecked
@@ -24,6 +24,7 @@ class Pins:
     session: SessionProvider
     request: CheckRequest
     sources: list[IndexSource] = field(default_factory=list)
+    physical: list[TableSource] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
     mismatches: list[RelationMismatch] = field(default_factory=list)
     _pinned: dict[tuple[str, str, AsOf | None], RelationFacts] = field(default_factory=dict)
@@ -31,14 +32,33 @@ class Pins:
     def pin_all(self, tables: Sequence[Table]) -> None:
         """Pin every table and index; all relations that are not there are raised together."""
         for table in tables:
-            indexes = select_indexes(table, self.request)
-            if not indexes:
-                reason = "no index of this table was asked for" if table.indexes else "no indexes"
-                self._skip(table, None, reason)
-            for index in indexes:
-                self._pin_pair(table, index)
+            checks = self.request.checks_of(table)
+            if "index" in checks:
+                self._pin_indexes(table)
+            if "physical" in checks:
+                self._pin_alone(table)
         if self.mismatches:
             raise _together(self.mismatches)
+
+    def _pin_indexes(self, table: Table) -> None:
+        indexes = select_indexes(table, self.request)
+        if not indexes:
+            reason = "no index of this table was asked for" if table.indexes else "no indexes"
+            self._skip(table, None, reason)
+        for index in indexes:
+            self._pin_pair(table, index)
+
+    def _pin_alone(self, table: Table) -> None:
+        """The table at the version that was asked for; what its indexes reflect has no say."""
+        wanted = self._as_of(table.name, is_table=True)
+        try:
+            facts = self._pin(table.store, table.relation, wanted, table.columns)
+        except RelationMismatch as error:
+            self.mismatches.append(error)
+        except StoreUnavailable as error:
+            self._skip(table, None, str(error), incomplete=True, check="physical")
+        else:
+            self.physical.append(TableSource(table=table, facts=facts))
 
     def _pin_pair(self, table: Table, index: Index) -> None:
         try:
@@ -111,12 +131,17 @@ class Pins:
         )
 
     def _skip(
-        self, table: Table, index: Index | None, reason: str, incomplete: bool = False
+        self,
+        table: Table,
+        index: Index | None,
+        reason: str,
+        incomplete: bool = False,
+        check: str = "index",
     ) -> None:
         self.not_checked.append(
             NotChecked(
                 table=table.name,
-                check="index",
+                check=check,
                 index=index.name if index else None,
                 reason=reason,
                 incomplete=incomplete,

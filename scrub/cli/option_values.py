@@ -10,9 +10,7 @@ from typing import TypeVar
 
 import click
 
-from scrub.model.request import AsOf
-
-CHECKS = ("index", "physical")
+from scrub.model.request import CHECKS, AsOf
 
 Typed = TypeVar("Typed")
 Meant = TypeVar("Meant")
@@ -32,6 +30,13 @@ def read_as(
             raise click.BadParameter(str(error), ctx=context, param=parameter) from error
 
     return callback
+
+
+def read_names(
+    context: click.Context, parameter: click.Parameter, typed: str | None
+) -> tuple[str, ...]:
+    """A click callback for names of checks; none where the option is not given."""
+    return read_as(check_names)(context, parameter, typed) or ()
 
 
 def each(meaning: Callable[[str], Meant]) -> Callable[[tuple[str, ...]], tuple[Meant, ...]]:

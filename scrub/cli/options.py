@@ -54,9 +54,9 @@ check_request = bundle(
     catalog,
     click.option("--index", "indexes", multiple=True, metavar="NAME",
                  help="Check only this index; may be repeated."),
-    click.option("--checks", metavar="NAMES", default=",".join(values.CHECKS), show_default=True,
-                 callback=read_as(values.check_names),
-                 help="Which checks to run, separated by commas."),
+    click.option("--checks", metavar="NAMES", callback=values.read_names,
+                 help="Which checks to run, separated by commas: index, physical.  [default: "
+                 "index; both for tables in key-value layout]"),
     click.option("--strategy", type=click.Choice([choice.value for choice in Strategy]),
                  default="auto", show_default=True, callback=read_as(Strategy),
                  help="Compare fingerprints and drill down, or join everything."),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A defect: one disagreement between a table and one of its indexes."""
+"""A defect: a disagreement between a table and one of its indexes, or a value that cannot be."""
 
 import hashlib
 import json
@@ -25,6 +25,7 @@ class DefectKind(StrEnum):
     MISSING_FAMILY = "missing_family"  # a row without the pair that every row has
     UNEXPECTED_KEY = "unexpected_key"  # a key outside every known index
     KEY_ORDER = "key_order"  # a pair behind one that it belongs before
+    NULL_VIOLATION = "null_violation"  # NULL in a column that is never NULL
 
 
 PHYSICAL_KINDS = (
@@ -34,8 +35,9 @@ PHYSICAL_KINDS = (
     DefectKind.MISSING_FAMILY,
     DefectKind.UNEXPECTED_KEY,
     DefectKind.KEY_ORDER,
+    DefectKind.NULL_VIOLATION,
 )
-"""What can be wrong with bytes; the other kinds are about rows and entries."""
+"""What can be wrong with bytes and values; the other kinds are about rows and entries."""
 
 ALIASES: Mapping[str, DefectKind] = {
     "missing_index_entry": DefectKind.MISSING,
@@ -66,6 +68,8 @@ class Defect:
     detail: str = ""
     key_hex: str | None = None
     value_hex: str | None = None
+    column: str | None = None  # what is wrong is the value, or the type, of this column
+    file: str | None = None  # what is wrong concerns a whole file
 
     @property
     def id(self) -> str:
@@ -74,6 +78,8 @@ class Defect:
         identity += [self.primary_key, self.index_key]
         if self.primary_key is None and self.key_hex is not None:
             identity.append(self.key_hex)  # of bytes that cannot be read, all there is
+        if self.column is not None:
+            identity += [self.column, self.file]
         text = json.dumps(identity, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

@@ -28,13 +28,22 @@ class IndexPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhysicalPlan:
+    """A look at every value of a table, in the scan that serves its indexes."""
+
+    columns: tuple[str, ...]  # what is read for it: all that the catalog names
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
-    """One scan of a table at one snapshot, serving all indexes that reflect it."""
+    """One scan of a table at one snapshot, serving all checks that concern it."""
 
     table: Table
     side: Side
     indexes: tuple[IndexPlan, ...]
     bucket_bits: int
+    physical: PhysicalPlan | None = None
     where: str | None = None
     notes: tuple[str, ...] = ()
 

@@ -6,6 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from scrub.model.table import Table
+
+CHECKS = ("index", "physical")
+
 
 class Engine(StrEnum):
     """Who scans: the task itself (native), or Spark SQL's built-in functions."""
@@ -39,7 +43,7 @@ class CheckRequest:
     catalog: Path = Path("scrub.yaml")
     tables: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()  # empty: all
-    checks: tuple[str, ...] = ("index", "physical")
+    checks: tuple[str, ...] = ()  # empty: as the layout of each table suggests
     strategy: Strategy = Strategy.AUTO
     engine: Engine = Engine.AUTO
     as_of: tuple[AsOf, ...] = ()
@@ -49,6 +53,13 @@ class CheckRequest:
     redact: bool = False
     all_defects: Path | None = None  # every defect goes here as JSON lines, whatever the limit
     fresh: bool = False  # do not resume an interrupted check
+
+    def checks_of(self, table: Table) -> tuple[str, ...]:
+        """The checks of one table: those asked for, or those that its layout makes cheap.
+
+        Pairs are decoded whatever is checked; of columns, the index check reads only some.
+        """
+        return self.checks or (CHECKS if table.kv is not None else ("index",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

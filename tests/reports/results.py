@@ -142,12 +142,55 @@ def hostile() -> RunResult:
     )
 
 
+def physical() -> RunResult:
+    of_value = {"index": None, "index_key": None, "expected": None, "actual": None}
+    return a_run(
+        a_table(
+            CheckOutcome(
+                check="physical",
+                index=None,
+                status=Status.DEFECTIVE,
+                rows=1_000_000,
+                counts={DefectKind.INVALID_ENCODING: 2, DefectKind.NULL_VIOLATION: 1},
+                snapshot="version 12",
+                engine="native",
+            ),
+            a_check("by_customer"),
+        ),
+        defects=(
+            a_defect(
+                DefectKind.INVALID_ENCODING,
+                primary_key=None,
+                detail="column note is stored as int, not string, in /lake/orders/1.parquet",
+                column="note",
+                file="/lake/orders/1.parquet",
+                **of_value,
+            ),
+            a_defect(
+                DefectKind.INVALID_ENCODING,
+                detail="column note holds bytes that are not UTF-8, from byte 2 on: ff",
+                value_hex="6162ff",
+                column="note",
+                **of_value,
+            ),
+            a_defect(
+                DefectKind.NULL_VIOLATION,
+                primary_key={"id": 18},
+                detail="column status is NULL, and the catalog says it never is",
+                column="status",
+                **of_value,
+            ),
+        ),
+    )
+
+
 RESULTS = {
     "clean": clean,
     "defective": defective,
     "incomplete": incomplete,
     "defective_and_incomplete": defective_and_incomplete,
     "hostile": hostile,
+    "physical": physical,
     "nothing": a_run,
     "no_index": lambda: a_run(a_table()),
 }

@@ -11,6 +11,7 @@ from reports import FORMATS, PLAN_FORMATS
 from scrub.model.result import RunResult
 from tests.reports.results import RESULTS, a_plan
 
+REDACTED = ("defective", "physical")
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 
@@ -29,9 +30,10 @@ def test_a_result(name: str, make: Callable[[], RunResult], report_format: str) 
 
 
 @pytest.mark.parametrize("report_format", FORMATS)
-def test_a_redacted_result(report_format: str) -> None:
-    rendered = FORMATS[report_format](RESULTS["defective"](), redact=True)
-    matches_snapshot(f"defective_redacted.{report_format}", rendered)
+@pytest.mark.parametrize("name", REDACTED)
+def test_a_redacted_result(name: str, report_format: str) -> None:
+    rendered = FORMATS[report_format](RESULTS[name](), redact=True)
+    matches_snapshot(f"{name}_redacted.{report_format}", rendered)
 
 
 @pytest.mark.parametrize("report_format", PLAN_FORMATS)
@@ -42,6 +44,7 @@ def test_a_plan(report_format: str) -> None:
 
 
 def test_no_snapshot_is_left_over() -> None:
-    wanted = {f"{name}.{end}" for name in (*RESULTS, "defective_redacted") for end in FORMATS}
+    names = [*RESULTS, *(f"{name}_redacted" for name in REDACTED)]
+    wanted = {f"{name}.{end}" for name in names for end in FORMATS}
     wanted |= {f"plan.{end}" for end in PLAN_FORMATS}
     assert {path.name for path in SNAPSHOTS.iterdir()} == wanted

@@ -87,6 +87,15 @@ def test_every_option_reaches_the_request(app: SimpleNamespace, tmp_path: Path) 
     )
 
 
+def test_checks_are_chosen_by_layout_unless_they_are_named(app: SimpleNamespace) -> None:
+    scrub("table", "orders")
+    assert app.request.checks == ()
+    scrub("table", "orders", "--checks", "physical")
+    assert app.request.checks == ("physical",)
+    scrub("table", "orders", "--checks", " physical,index,physical")
+    assert app.request.checks == ("physical", "index")
+
+
 def test_a_time_without_a_zone_is_utc(app: SimpleNamespace) -> None:
     scrub("table", "orders", "--as-of", "2026-11-16")
     assert app.request.as_of == (AsOf(time=datetime(2026, 11, 16, tzinfo=UTC)),)
