@@ -15,7 +15,7 @@ from scrub.model.relation import Split
 from scrub.model.table import Column
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_in_tasks
-from scrub.stores.native_scan import SplitReader
+from scrub.stores.split_readers import read_split
 
 Trial = tuple[Split, tuple[Column, ...], dict[str, str]]
 
@@ -47,5 +47,5 @@ def _try(number: int, version: str, trials: list[Trial]) -> Iterator[pa.RecordBa
         raise RuntimeError(f"the executors have scrub {__version__}, the driver has {version}")
     verify_digest()
     for split, columns, storage_options in trials:
-        next(SplitReader(split, columns, storage_options).batches(), None)
+        next(read_split(split, columns, storage_options), None)
     yield pa.RecordBatch.from_pydict({"task": [number]})

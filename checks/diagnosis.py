@@ -17,7 +17,7 @@ from scrub.spark.digest import bucket_of
 from scrub.spark.failures import condition, plain_path, unreadable_file, unreadable_reason
 from scrub.spark.names import named
 from scrub.spark.text import as_text, from_text
-from scrub.stores.native_scan import UnreadableSplit
+from scrub.stores.unreadable import UnreadableSplit
 
 _SEARCH_BITS = 24
 

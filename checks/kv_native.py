@@ -36,7 +36,8 @@ from checks.sifting import BYTES_MAX, PACKED_SCHEMA, packed, unbalanced
 from scrub.codec.digest import Salt
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_in_tasks
-from scrub.stores.native_scan import SplitReader, UnreadableSplit
+from scrub.stores.native_scan import SplitReader
+from scrub.stores.unreadable import UnreadableSplit
 
 Bitmaps = Mapping[int, NDArray[np.uint8]]  # by slot, the buckets to look into
 

@@ -21,7 +21,9 @@ from scrub.codec.digest import RowDigests, verify_digest
 from scrub.codec.predicate import evaluate, truth
 from scrub.model.predicate import ColumnTerm, Node
 from scrub.model.relation import Split
-from scrub.stores.native_scan import SplitReader, StoredBatch, UnreadableSplit
+from scrub.stores.native_scan import SplitReader, StoredBatch
+from scrub.stores.split_readers import open_split
+from scrub.stores.unreadable import UnreadableSplit
 
 REPORT_SLOT = -1
 CHUNK_BUCKETS = 4096
@@ -70,7 +72,7 @@ def fingerprint_splits(
 
 def _scan_split(split: Split, spec: ScanSpec, sums: dict[int, BucketSums]) -> Report:
     restore = _restorer(spec, sums)
-    reader = SplitReader(split, spec.columns, spec.storage_options)
+    reader = open_split(split, spec.columns, spec.storage_options)
     try:
         rows = sum(_add_batch(batch, spec, sums) for batch in reader.batches())
     except UnreadableSplit as error:

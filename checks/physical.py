@@ -37,7 +37,7 @@ from checks.unread import Unread
 from scrub.model.defect import Defect
 from scrub.spark.failures import reason_of
 from scrub.stores.base import ReadableStore
-from scrub.stores.native_scan import UnreadableSplit
+from scrub.stores.unreadable import UnreadableSplit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

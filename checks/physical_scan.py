@@ -20,7 +20,8 @@ from scrub.codec.predicate import truth
 from scrub.model.defect import DefectKind
 from scrub.model.relation import Split
 from scrub.model.table import Column
-from scrub.stores.native_scan import SplitReader, StoredBatch, UnreadableSplit
+from scrub.stores.native_scan import SplitReader, StoredBatch
+from scrub.stores.unreadable import UnreadableSplit
 
 FAULT_SCHEMA = (
     "part int, place bigint, kind string, column string, primary_key array<string>, "

@@ -26,7 +26,7 @@ from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_in_tasks
 from scrub.spark.types import to_struct
 from scrub.stores.base import ReadableStore
-from scrub.stores.native_scan import read_split
+from scrub.stores.split_readers import read_split
 
 _BATCH_ROWS = 16_384
 

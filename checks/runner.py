@@ -10,6 +10,7 @@ A part that cannot be read is set aside and named; what it could explain stays u
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -37,8 +38,17 @@ from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.sifting import ROWS_MAX, sifting
 from checks.slots import Relation, Slot, number_plan, physical_spec
+from checks.store_comparison import (
+    NAMED_MAX,
+    comparing_store,
+    defects_of,
+    entry_frame,
+    key_columns,
+    sources_of,
+)
 from checks.uniqueness import rows_sharing, suspects, suspicious
 from checks.unread import Unread
+from scrub.errors import StoreUnavailable
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import Progress
@@ -48,7 +58,7 @@ from scrub.spark.failures import cause_in_worker, reason_of
 from scrub.spark.session import shares_python
 from scrub.spark.watching import watched
 from scrub.stores.base import ReadableStore
-from scrub.stores.native_scan import UnreadableSplit
+from scrub.stores.unreadable import UnreadableSplit
 
 
 def run_check(
@@ -108,18 +118,26 @@ class _Run:
             jobs=Jobs(few=_collect_rows, many=_iterate_rows),
             redact=settings.redact,
         )
+        self.comparing = {
+            slot.number: store
+            for slot in self.slots
+            if (store := comparing_store(slot, self.relations, stores, plan.strategy))
+        }
         self.found = {slot.number: SlotFindings() for slot in self.slots}
         self.defects: list[Defect] = []
         self.began = time.monotonic()
 
     def run(self) -> Findings:
+        chosen: dict[int, ChosenBuckets | None] = {
+            slot.number: None for slot in self._compare_in_stores()
+        }
         self._scan()
         self.physical.look_by_sql()
-        chosen: dict[int, ChosenBuckets | None]
         if self.plan.strategy is Strategy.MERGE:
-            chosen = {slot.number: None for slot in self.slots}
+            others = [slot for slot in self.slots if slot.number not in self.comparing]
+            chosen |= {slot.number: None for slot in others}
         else:
-            chosen = self._compare_fingerprints()
+            chosen |= self._compare_fingerprints()
         for group in join_groups(self.plan, self.slots, chosen):
             self._name(group, chosen)
         for slot in self.slots:
@@ -131,6 +149,60 @@ class _Run:
         return Findings(
             self.found, self.physical.found, tuple(self.defects), dict(self.scan.bytes_read)
         )
+
+    # Comparing inside a database
+
+    def _compare_in_stores(self) -> list[Slot]:
+        """Let databases compare what they hold both sides of.
+
+        Returns the indexes that differ in more than the driver should hold: tasks join those.
+        """
+        many: list[Slot] = []
+        for table in self.plan.tables:
+            of_table = [s for s in self.slots if s.table is table and s.number in self.comparing]
+            differing: list[tuple[Slot, pa.Table]] = []
+            for slot in of_table:
+                self._progress(f"{slot.label}: the database compares", 0, None)
+                try:
+                    if (entries := self._compare_in_store(slot)) is None:
+                        many.append(slot)
+                    elif entries.num_rows:
+                        differing.append((slot, entries))
+                except StoreUnavailable as error:
+                    self.unread.slots[slot.number] = str(error)
+            if differing:
+                self._name_compared(differing)
+        return many
+
+    def _compare_in_store(self, slot: Slot) -> pa.Table | None:
+        """The entries to be named; None if there are too many of them."""
+        store, found = self.comparing[slot.number], self.found[slot.number]
+        expected, actual = sources_of(slot, self.relations)
+        compared = store.compare(expected, actual)
+        found.rows, found.entries = compared.expected, compared.actual
+        found.strategy = Strategy.MERGE.value
+        found.notes.append("compared inside the database")
+        if self.settings.settle_seconds is not None:
+            found.notes.append("not settled: both sides are of one snapshot")
+        if compared.differing > NAMED_MAX:
+            return None
+        if compared.agrees:
+            return pa.table({})
+        return store.entries_that_differ(expected, actual, compared)
+
+    def _name_compared(self, differing: Sequence[tuple[Slot, pa.Table]]) -> None:
+        self._progress("naming defects", 0, None)
+        slots = [slot for slot, _ in differing]
+        frames = [defects_of(self.spark, slot, entries) for slot, entries in differing]
+        with translated():
+            frame = reduce(DataFrame.unionAll, frames)
+            defects = NamedDefects(frame, tuple(frame.collect()))
+            if _is_repeated(counts := _count(defects)):
+                defects = NamedDefects(one_duplicate_per_key(defects.frame, slots))
+                counts = _count(defects)
+            for slot in slots:
+                self.found[slot.number].counts = dict(counts.get(slot.number, {}))
+            self._collect(defects)
 
     # Fingerprints, and the look at values that rides in the same jobs
 
@@ -187,7 +259,8 @@ class _Run:
         """The indexes that are fingerprinted: none when everything is joined anyway."""
         if self.plan.strategy is Strategy.MERGE:
             return frozenset()
-        return frozenset(s.number for s in self.slots if s.number not in self.unread.slots)
+        apart = self.unread.slots.keys() | self.comparing.keys()
+        return frozenset(s.number for s in self.slots if s.number not in apart)
 
     def _add_up(self, parts: tuple[Part, ...], native: bool) -> None:
         slots = self._summed()
@@ -200,9 +273,10 @@ class _Run:
             self.scan.add_sql(collect_arrow(job), parts)
 
     def _compare_fingerprints(self) -> dict[int, ChosenBuckets | None]:
-        sums = self.scan.sums.slots
-        for number, found in self.found.items():
-            found.rows, found.entries = sums[number].expected, sums[number].actual
+        sums = {n: of for n, of in self.scan.sums.slots.items() if n not in self.comparing}
+        for number, of_slot in sums.items():
+            found = self.found[number]
+            found.rows, found.entries = of_slot.expected, of_slot.actual
             found.strategy = Strategy.FINGERPRINT.value
         whole = {n: of_slot for n, of_slot in sums.items() if n not in self.unread.slots}
         return differing_buckets(whole, self.plan.strategy)
@@ -383,24 +457,39 @@ class _Run:
                 with translated():
                     self._find_shared_keys(slot, table)
                 return
+            except StoreUnavailable as error:
+                self.unread.slots[slot.number] = str(error)
             except (PySparkException, UnreadableSplit) as error:
                 if not self.culprits.set_aside(error, self.unread.readable(self.parts), [slot]):
                     self._give_up([slot], error)
 
     def _find_shared_keys(self, slot: Slot, table: Relation) -> None:
+        if slot.number in self.comparing:
+            self._find_shared_keys_in_store(slot)
+            return
         expected = expected_entries(self._all_rows(table), slot.index, slot.table.where)
         suspected = suspects(expected, slot.index).persist()
         try:
             if suspected.isEmpty():
                 return
             few = suspicious(expected, suspected, slot.index)
-            sharing = rows_sharing(few, slot.table.table, slot.index, slot.number).persist()
-            defects = NamedDefects(sharing)
-            self.found[slot.number].counts |= _count(defects).get(slot.number, {})
-            self._collect(defects)
-            sharing.unpersist()
+            self._take_sharing(slot, rows_sharing(few, slot.table.table, slot.index, slot.number))
         finally:
             suspected.unpersist()
+
+    def _take_sharing(self, slot: Slot, sharing: DataFrame) -> None:
+        sharing.persist()
+        defects = NamedDefects(sharing)
+        self.found[slot.number].counts |= _count(defects).get(slot.number, {})
+        self._collect(defects)
+        sharing.unpersist()
+
+    def _find_shared_keys_in_store(self, slot: Slot) -> None:
+        expected, _ = sources_of(slot, self.relations)
+        entries = self.comparing[slot.number].entries_sharing(expected, key_columns(slot))
+        if entries.num_rows:
+            few = entry_frame(self.spark, slot, entries, expected=True)
+            self._take_sharing(slot, rows_sharing(few, slot.table.table, slot.index, slot.number))
 
     # Values
 

@@ -30,7 +30,7 @@ from scrub.codec.digest import RowDigests, Salt, verify_digest
 from scrub.codec.xxh64 import Digests
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_in_tasks
-from scrub.stores.native_scan import read_split
+from scrub.stores.split_readers import read_split
 
 ROWS_MAX = 2_000_000
 BYTES_MAX = 128 << 20

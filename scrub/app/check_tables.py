@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from checks.parts import Pace
     from scrub.app.check_pairs import PairResults
     from scrub.model.table import Table
+    from scrub.stores.base import ReadableStore
 
 
 SLEEP = time.sleep
@@ -97,7 +98,9 @@ class _Preparation:
     catalog: Catalog
     session: "Callable[[], SparkSession]"
     on_progress: ProgressListener
+    resources: ExitStack  # what is open while the check runs
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    stores: "dict[str, ReadableStore]" = field(default_factory=dict)  # those of the last plan
     seconds_starting: float = 0.0  # of Spark, which says nothing about the check's speed
 
     @classmethod
@@ -125,21 +128,30 @@ class _Preparation:
                     preparation.seconds_starting = time.monotonic() - began
                 return sessions[0]
 
-            preparation = cls(request, catalog, session, on_progress)
+            preparation = cls(request, catalog, session, on_progress, stack)
             yield preparation
 
     def plan(self, native_refusal: str | None = None) -> CheckPlan:
         from checks.plan import plan_check
         from scrub.app.pinning import Pins
-        from scrub.stores.open import open_store
 
-        stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
-        pins = Pins(stores, self.session, self.request)
+        self.stores = self._open_stores()
+        pins = Pins(self.stores, self.session, self.request)
         tables = select_tables(self.catalog, self.request)
         pins.pin_all([table for table in tables if table.kv is None])
         return plan_check(
             self.request, pins.sources, pins.not_checked, native_refusal, pins.physical
         )
+
+    def _open_stores(self) -> "dict[str, ReadableStore]":
+        """All stores anew: one of them may stand for a snapshot, which ends with the run."""
+        from scrub.stores.open import open_store
+
+        stores = {}
+        for name, store in self.catalog.stores.items():
+            stores[name] = open_store(store)
+            self.resources.callback(stores[name].close)
+        return stores
 
     def run(self, pace: "Pace | None" = None) -> RunResult:
         started_at, began = datetime.now(UTC), time.monotonic()
@@ -177,11 +189,10 @@ class _Preparation:
     def _check_pairs(self, tables: "list[Table]", defects_so_far: int) -> "PairResults":
         from scrub.app.check_pairs import check_pairs
         from scrub.spark.watching import stoppable
-        from scrub.stores.open import open_store
 
         self.on_progress(Progress(phase="looking at pairs"))
         limit = max(self.request.limit - defects_so_far, 0)
-        stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
+        stores = self._open_stores()
         with stoppable(self.session(), self.run_id):
             request = replace(self.request, limit=limit, checks=self.request.checks or CHECKS)
             catalog = self.catalog.tables.values()
@@ -193,7 +204,6 @@ class _Preparation:
         from checks.run_settings import RunSettings
         from checks.runner import native_refusal, run_check
         from scrub.spark.watching import stoppable
-        from scrub.stores.open import open_store
 
         spark = self.session()
         request = self.request
@@ -215,8 +225,7 @@ class _Preparation:
                 on_progress=self.on_progress,
                 on_defect=on_defect,
             )
-            stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
-            return plan, run_check(plan, stores, spark, settings)
+            return plan, run_check(plan, self.stores, spark, settings)
 
     def _plan_again(self, plan: CheckPlan, refusal: str | None) -> CheckPlan:
         """The plan at later snapshots, with its buckets: one must mean the same in both."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delta and Parquet tables below a directory, and a small sample of each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,9 @@ from scrub.model.relation import RelationFacts, Split
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType, TypeName
 from scrub.stores.delta_log import openable
-from scrub.stores.native_scan import UnreadableSplit, read_split
 from scrub.stores.open import open_store
+from scrub.stores.split_readers import read_split
+from scrub.stores.unreadable import UnreadableSplit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,7 +102,7 @@ def _have_same_columns(one: Path, other: Path) -> bool:
 
 def look_at(location: Location, name: str, store: Store) -> FoundRelation:
     """What a relation's log or footers, and a few of its rows, tell; ScrubError if nothing."""
-    facts = open_store(store).pin(location.relation, None, _no_session, ())
+    facts = open_store(store).pin(location.relation, None, no_session, ())
     partitioned_by = tuple(facts.splits[0].partition) if facts.splits else ()
     not_null = _not_null_columns(location, store, facts)
     columns: dict[str, Column] = {}
@@ -130,7 +131,7 @@ def look_at(location: Location, name: str, store: Store) -> FoundRelation:
         type_guesses=type_guesses,
         left_out=left_out,
         rows=facts.rows,
-        sample=_sample(facts, list(columns.values())),
+        sample=sample_rows(facts, list(columns.values())),
     )
 
 
@@ -153,7 +154,7 @@ def _type_in_paths(column: str, facts: RelationFacts) -> ColumnType:
     return ColumnType(TypeName.BIGINT if integers and short else TypeName.STRING)
 
 
-def _sample(facts: RelationFacts, columns: list[Column]) -> Any:
+def sample_rows(facts: RelationFacts, columns: Sequence[Column]) -> Any:
     """A few rows from the first, a middle and the last split: duplicates are often far apart."""
     count = len(facts.splits)
     positions = sorted({0, count // 2, count - 1}) if count else []
@@ -165,7 +166,7 @@ def _sample(facts: RelationFacts, columns: list[Column]) -> Any:
     return pa.concat_tables(batches) if batches else pa.table({})
 
 
-def _first_rows(split: Split, columns: list[Column], facts: RelationFacts) -> Any:
+def _first_rows(split: Split, columns: Sequence[Column], facts: RelationFacts) -> Any:
     rows_max = SAMPLE_ROWS_MAX // _SAMPLE_SPLITS_MAX
     try:
         batch = next(read_split(split, columns, facts.storage_options, rows_max), None)
@@ -177,10 +178,10 @@ def _first_rows(split: Split, columns: list[Column], facts: RelationFacts) -> An
         column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
         for column in batch.columns
     ]
-    return pa.table(arrays, names=batch.schema.names)
+    return pa.table(arrays, names=batch.schema.names).slice(0, rows_max)
 
 
-def _no_session() -> "SparkSession":
+def no_session() -> "SparkSession":
     raise SparkUnavailable("`scrub init` reads without Spark")
 
 

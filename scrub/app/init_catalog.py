@@ -9,7 +9,14 @@ from pathlib import Path
 from scrub.app.discovery import FoundRelation, Location, locate, look_at, reason
 from scrub.app.guesses import IndexGuess, KeyGuess, guess_index, guess_primary_key
 from scrub.catalog.names import problem_of
-from scrub.catalog.write import Proposal, ProposedTable, already_there, render, write_catalog
+from scrub.catalog.write import (
+    DeclaredParts,
+    Proposal,
+    ProposedTable,
+    already_there,
+    render,
+    write_catalog,
+)
 from scrub.errors import ScrubError, UsageError
 from scrub.model.table import EntryColumn, Index, Store, Table
 
@@ -29,7 +36,9 @@ class InitResult:
 
 
 @dataclass(slots=True)
-class _Draft:
+class Draft:
+    """A table to be described, with the relations taken for its indexes."""
+
     relation: FoundRelation
     key: KeyGuess
     indexes: list[tuple[FoundRelation, IndexGuess]] = field(default_factory=list)
@@ -48,21 +57,26 @@ def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> Init
             hint="a table is a directory with a _delta_log, or with .parquet files",
         )
     unusable: dict[str, str] = {}
-    drafts = _arrange(_look_at_all(base, locations, unusable), unusable)
+    drafts = arrange(_look_at_all(base, locations, unusable), unusable)
     if not drafts:
         reasons = "\n".join(f"  {name}: {why}" for name, why in unusable.items())
         raise UsageError(f"no table below {directory} can be described:\n{reasons}")
     shown_path = _path_from(catalog.resolve().parent, base)
-    proposal = _propose(drafts, shown_path, unusable)
+    stores = tuple(_at(store, shown_path) for store in _STORES.values())
+    proposal = propose(drafts, stores, unusable)
     write_catalog(catalog, render(proposal), overwrite=force)
-    return InitResult(
-        path=catalog,
-        tables={
-            proposed.table.name: tuple(index.name for index in proposed.table.indexes)
-            for proposed in proposal.tables
-        },
-        unusable=unusable,
-    )
+    return InitResult(path=catalog, tables=names_of(proposal), unusable=unusable)
+
+
+def names_of(proposal: Proposal) -> dict[str, tuple[str, ...]]:
+    """The tables of a proposal with their indexes, the database's own included."""
+    return {
+        proposed.table.name: (
+            *(index.name for index in proposed.table.indexes),
+            *(index.name for index, _ in proposed.declared.native_indexes),
+        )
+        for proposed in proposal.tables
+    }
 
 
 def _look_at_all(
@@ -97,10 +111,18 @@ def _names(locations: Sequence[Location]) -> list[str]:
     ]
 
 
-def _arrange(relations: list[FoundRelation], unusable: dict[str, str]) -> list[_Draft]:
-    """Tables with their indexes; wide relations come first, for an index is narrower."""
+def arrange(
+    relations: list[FoundRelation],
+    unusable: dict[str, str],
+    keys: Mapping[str, KeyGuess] | None = None,
+) -> list[Draft]:
+    """Tables with their indexes; wide relations come first, for an index is narrower.
+
+    `keys` are primary keys that are known.
+    """
+    known = keys or {}
     names = {relation.name for relation in relations}
-    drafts: list[_Draft] = []
+    drafts: list[Draft] = []
 
     def is_named_after_another(relation: FoundRelation) -> bool:
         return any(relation.name.startswith(f"{name}__") for name in names)
@@ -110,17 +132,17 @@ def _arrange(relations: list[FoundRelation], unusable: dict[str, str]) -> list[_
     ):
         if _owner(relation, drafts):
             continue
-        key = guess_primary_key(relation)
+        key = known.get(relation.name) or guess_primary_key(relation)
         if key is None:
             unusable[relation.relation] = (
                 "no column or pair of columns tells its rows apart; write its primary key yourself"
             )
         else:
-            drafts.append(_Draft(relation, key))
+            drafts.append(Draft(relation, key))
     return sorted(drafts, key=lambda draft: draft.relation.name)
 
 
-def _owner(relation: FoundRelation, drafts: Sequence[_Draft]) -> _Draft | None:
+def _owner(relation: FoundRelation, drafts: Sequence[Draft]) -> Draft | None:
     """The table that this relation is most likely an index of, with the index added to it."""
     guesses = [
         (draft, guess)
@@ -130,7 +152,7 @@ def _owner(relation: FoundRelation, drafts: Sequence[_Draft]) -> _Draft | None:
     if not guesses:
         return None
 
-    def likeness(found: tuple[_Draft, IndexGuess]) -> int:
+    def likeness(found: tuple[Draft, IndexGuess]) -> int:
         name = found[0].relation.name
         return len(name) if relation.name.startswith(name) else 0
 
@@ -141,17 +163,27 @@ def _owner(relation: FoundRelation, drafts: Sequence[_Draft]) -> _Draft | None:
     return draft
 
 
-def _propose(drafts: Sequence[_Draft], path: str, unusable: Mapping[str, str]) -> Proposal:
+def propose(
+    drafts: Sequence[Draft],
+    stores: Sequence[Store],
+    unusable: Mapping[str, str],
+    declared: Mapping[str, DeclaredParts] | None = None,
+) -> Proposal:
+    """A catalog of drafts, with what a database declares of each table."""
+    parts = declared or {}
     used = {draft.relation.store for draft in drafts}
     used |= {relation.store for draft in drafts for relation, _ in draft.indexes}
     return Proposal(
-        stores=tuple(_at(store, path) for store in _STORES.values() if store.name in used),
-        tables=tuple(map(_proposed_table, drafts)),
+        stores=tuple(store for store in stores if store.name in used),
+        tables=tuple(
+            _proposed_table(draft, parts.get(draft.relation.name, DeclaredParts()))
+            for draft in drafts
+        ),
         unusable=unusable,
     )
 
 
-def _proposed_table(draft: _Draft) -> ProposedTable:
+def _proposed_table(draft: Draft, declared: DeclaredParts) -> ProposedTable:
     relation = draft.relation
     indexes = {guess.name: _index(found, guess) for found, guess in draft.indexes}
     return ProposedTable(
@@ -168,6 +200,7 @@ def _proposed_table(draft: _Draft) -> ProposedTable:
         index_guesses={guess.name: guess.why for _, guess in draft.indexes},
         partitioned_by=relation.partitioned_by,
         left_out=relation.left_out,
+        declared=declared,
     )
 
 

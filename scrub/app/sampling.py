@@ -21,7 +21,7 @@ from scrub.model.table import Column, EntryColumn, Table
 from scrub.spark.digest import bucket_of
 from scrub.spark.failures import reason_of
 from scrub.stores.base import ReadableStore
-from scrub.stores.native_scan import UnreadableSplit
+from scrub.stores.unreadable import UnreadableSplit
 
 _BUCKET_BITS = 20
 _BUCKETS = 1 << _BUCKET_BITS

@@ -47,6 +47,8 @@ class IndexReader:
 
     def _index(self, entry: Entry) -> Index:
         section = Section(entry.value, entry.line, f"index '{entry.name}'", _KEYS, self._mistakes)
+        if section.flag("native"):
+            return self._native(entry, section)
         self._refuse_unavailable(section)
         self._context.check_store(section)
         section.require("columns", "name the indexed columns: [customer_id]")
@@ -75,10 +77,27 @@ class IndexReader:
             line=entry.line,
         )
 
+    def _native(self, entry: Entry, section: Section) -> Index:
+        """An index of the database itself; what is said of its columns is for readers only."""
+        store = self._context.stores.get(self._context.store)
+        if store is not None and store.kind != "postgres":
+            message = f"{section.what} is native, but its table is not in PostgreSQL"
+            section.add("native", message, "leave `native` out, or put the table into its store")
+        for key in ("store", "reflects", "nulls"):
+            if section.node(key) is not None:
+                section.add(key, f"{section.what} is native, so '{key}' means nothing for it")
+        return Index(
+            name=entry.name,
+            store=self._context.store,
+            relation=section.text("relation") or entry.name,
+            key=(),
+            suffix=(),
+            unique=section.flag("unique"),
+            native=True,
+            line=entry.line,
+        )
+
     def _refuse_unavailable(self, section: Section) -> None:
-        if section.flag("native"):
-            message = f"{section.what}: native indexes are not available in this version"
-            section.add("native", message)
         dialect = section.text("dialect")
         if dialect is not None and dialect != "spark":
             message = f"{section.what}: dialect {dialect} is not available in this version"

@@ -94,6 +94,8 @@ def _columns(columns: tuple[EntryColumn, ...]) -> str:
 
 
 def _coverage(index: Index) -> str:
+    if index.native:
+        return "what the database says"
     parts = [f"where {index.where}"] if index.where else []
     if index.nulls is Nulls.SKIP:
         parts.append("no NULL in the key")

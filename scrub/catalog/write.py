@@ -10,10 +10,20 @@ from pathlib import Path
 import yaml
 
 from scrub.errors import UsageError
-from scrub.model.table import Column, Index, Store, Table
+from scrub.model.table import Column, ForeignKey, Index, Store, Table
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOT_A_STRING = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredParts:
+    """What a database itself says of a table: no guesses."""
+
+    checks: Mapping[str, str] = field(default_factory=dict)
+    checks_left_out: Mapping[str, str] = field(default_factory=dict)  # and why
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    native_indexes: tuple[tuple[Index, str], ...] = ()  # with their definitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +31,12 @@ class ProposedTable:
     """A table as it was found, with what was guessed about it and why."""
 
     table: Table
-    key_guess: str
+    key_guess: str  # empty if it is no guess
     type_guesses: Mapping[str, str] = field(default_factory=dict)  # by column
     index_guesses: Mapping[str, str] = field(default_factory=dict)  # by index
     partitioned_by: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)  # columns, and why
+    declared: DeclaredParts = DeclaredParts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +102,13 @@ def already_there(path: Path) -> UsageError:
 
 
 def _store(store: Store) -> str:
-    settings = {"kind": store.kind, "format": store.format, "path": store.path}
+    settings = {
+        "kind": store.kind,
+        "format": store.format,
+        "path": store.path,
+        "url": store.url,
+        "schema": store.schema,
+    }
     return _flow((key, scalar(value)) for key, value in settings.items() if value is not None)
 
 
@@ -109,13 +126,33 @@ def _table(proposed: ProposedTable) -> Iterator[str]:
         yield f"    {scalar(column.name)}: {_column(column)}{comment}"
     for name, why in proposed.left_out.items():
         yield f"    # left out: {scalar(name)}, {_on_one_line(why)}"
-    yield f"  # guess: {_on_one_line(proposed.key_guess)}"
+    if proposed.key_guess:
+        yield f"  # guess: {_on_one_line(proposed.key_guess)}"
     yield f"  primary_key: {_names(table.primary_key)}"
-    if table.indexes:
+    yield from _constraints(proposed.declared)
+    if table.indexes or proposed.declared.native_indexes:
         yield "  indexes:"
     for index in table.indexes:
         yield f"    # guess: {_on_one_line(proposed.index_guesses[index.name])}"
         yield f"    {scalar(index.name)}: {_index(index, table)}"
+    for index, definition in proposed.declared.native_indexes:
+        yield f"    # {_on_one_line(definition)}"
+        unique = [("unique", "true")] if index.unique else []
+        yield f"    {scalar(index.name)}: {_flow([('native', 'true'), *unique])}"
+
+
+def _constraints(declared: DeclaredParts) -> Iterator[str]:
+    if declared.checks:
+        yield "  checks:"
+    for name, text in declared.checks.items():
+        yield f"    {scalar(name)}: {scalar(text)}"
+    for name, text in declared.checks_left_out.items():
+        yield f"  # check left out: {scalar(name)}, {_on_one_line(text)}"
+    if declared.foreign_keys:
+        yield "  foreign_keys:"
+    for key in declared.foreign_keys:
+        settings = [("columns", _names(key.columns)), ("references", scalar(key.references))]
+        yield f"    {scalar(key.name)}: {_flow(settings)}"
 
 
 def _column(column: Column) -> str:

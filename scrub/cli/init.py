@@ -9,7 +9,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("place", metavar="DIR|URL")
 @click.option(
     "--catalog",
     type=_FILE,
@@ -17,16 +17,25 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="The file to write.",
 )
+@click.option(
+    "--schema", default="public", show_default=True, help="Of a database, the schema to describe."
+)
 @click.option("--force", is_flag=True, help="Overwrite an existing catalog.")
-def init(directory: Path, catalog: Path, force: bool) -> None:
-    """Write a first catalog from the Delta and Parquet tables below DIR.
+def init(place: str, catalog: Path, schema: str, force: bool) -> None:
+    """Write a first catalog from the Delta and Parquet tables below DIR, or from a database.
 
-    Primary keys and indexes are guessed, and every guess is marked in the file.
+    URL is postgresql://user@host/database; the password is best kept in ~/.pgpass. What is not
+    declared, such as which table is an index of another, is guessed, and every guess is marked in
+    the file.
     """
     from reports.escaping import printable
     from scrub.app.init_catalog import init_catalog
+    from scrub.app.init_database import init_database, is_database
 
-    result = init_catalog(directory, catalog, force=force)
+    if is_database(place):
+        result = init_database(place, catalog, schema=schema, force=force)
+    else:
+        result = init_catalog(Path(place), catalog, force=force)
     for table, indexes in result.tables.items():
         listed = ", ".join(indexes) if indexes else "no indexes found"
         click.echo(printable(f"{table}: {listed}"))

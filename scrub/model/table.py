@@ -76,6 +76,7 @@ class Index:
     where: str | None = None
     nulls: Nulls = Nulls.KEEP
     reflects: Reflects | None = None
+    native: bool = False  # the database's own: `relation` is its name there, which knows the rest
     line: int = 0
 
     @property

@@ -20,20 +20,9 @@ from scrub.model.types import ColumnType, TypeName, widens
 from scrub.stores import parquet_columns
 from scrub.stores.locations import open_file
 from scrub.stores.partition_values import PartitionValueError, parse_partition_value
+from scrub.stores.unreadable import UnreadableSplit
 
 BATCH_ROWS = 32768
-
-
-class UnreadableSplit(Exception):
-    """A split could not be read; the reason is one line for people."""
-
-    def __init__(self, split_name: str, reason: str) -> None:
-        super().__init__(split_name, reason)
-        self.split_name = split_name
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.split_name}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,16 +199,6 @@ class SplitReader:
 def _constant(repeat: Callable[[int], Any]) -> _Source:
     """A column that the file does not hold; it is in the catalog's type already."""
     return _Source(None, lambda array: array, repeat)
-
-
-def read_split(
-    split: Split,
-    columns: Sequence[Column],
-    storage_options: Mapping[str, str],
-    batch_rows: int = BATCH_ROWS,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a split, for callers that do not count bytes."""
-    return SplitReader(split, columns, storage_options, batch_rows).batches()
 
 
 def describe(error: Exception) -> str:

@@ -10,7 +10,7 @@ from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.model.relation import RelationFacts, Split
 from scrub.stores.data_files import is_hidden
 from scrub.stores.locations import for_spark, is_local
-from scrub.stores.native_scan import UnreadableSplit
+from scrub.stores.unreadable import UnreadableSplit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from scrub.errors import MissingExtra, StoreUnavailable
 
@@ -81,6 +82,16 @@ def connect(conninfo: str) -> "psycopg.Connection[Any]":
         connection.close()
         raise StoreUnavailable(f"PostgreSQL {version} is too old: 14 or newer is needed")
     return connection
+
+
+def without_password(url: str) -> str:
+    """The url as it may be written down."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    kept = [pair for pair in parse_qsl(parts.query) if pair[0] not in ("password", "sslpassword")]
+    return urlunsplit(
+        parts._replace(netloc=user.partition(":")[0] + at + host, query=urlencode(kept, safe="/"))
+    )
 
 
 def without_secrets(text: str, conninfo: str) -> str:

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -51,9 +51,14 @@ class PostgresStore:
     def __init__(self, store: Store) -> None:
         self.name = store.name
         self.schema = store.schema or "public"
-        self.conninfo = conninfo_of(store.url, store.options)
+        self._store = store
         self._snapshot: SharedSnapshot | None = None
         self._described: dict[str, Described] = {}
+
+    @cached_property
+    def conninfo(self) -> str:
+        """Not made before it is needed: a catalog may have stores that a check does not use."""
+        return conninfo_of(self._store.url, self._store.options)
 
     @property
     def snapshot(self) -> SharedSnapshot:

@@ -14,7 +14,7 @@ from scrub.model.relation import RelationFacts
 from scrub.model.table import Column
 from scrub.model.types import parse_type
 from scrub.stores.base import ReadableStore
-from scrub.stores.native_scan import read_split
+from scrub.stores.split_readers import read_split
 
 COLUMNS = tuple(
     Column(name=name, type=parse_type(type_))

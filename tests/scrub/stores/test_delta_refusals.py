@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from scrub.errors import RelationMismatch, SparkUnavailable, StoreUnavailable
-from scrub.stores.native_scan import UnreadableSplit
+from scrub.stores.unreadable import UnreadableSplit
 from tests.scrub.stores import delta_tables as delta
 from tests.scrub.stores.test_delta import five_versions, ids, pin, store
 
@@ -106,7 +106,7 @@ AS_NOBODY = """
 import os, sys, deltalake
 from pathlib import Path
 from scrub.errors import ScrubError
-from scrub.stores.native_scan import UnreadableSplit
+from scrub.stores.unreadable import UnreadableSplit
 from tests.scrub.stores import test_delta as reader
 os.setuid(65534)
 try:

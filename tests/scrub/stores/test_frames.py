@@ -18,8 +18,8 @@ from scrub.stores import delta as delta_module
 from scrub.stores import delta_source, parquet_files, partitioned_frame
 from scrub.stores.base import ReadableStore
 from scrub.stores.delta import DeltaStore
-from scrub.stores.native_scan import UnreadableSplit
 from scrub.stores.open import open_store
+from scrub.stores.unreadable import UnreadableSplit
 from tests.scrub.stores import delta_tables as delta
 from tests.scrub.stores.sample import no_session, read_natively, read_through_spark
 from tests.scrub.stores.test_delta import PARTITION_VALUES, columns_of, partitioned

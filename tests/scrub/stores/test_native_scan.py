@@ -15,7 +15,9 @@ import pytest
 from scrub.model.relation import Split
 from scrub.model.table import Column
 from scrub.model.types import parse_type
-from scrub.stores.native_scan import SplitReader, UnreadableSplit, read_split
+from scrub.stores.native_scan import SplitReader
+from scrub.stores.split_readers import read_split
+from scrub.stores.unreadable import UnreadableSplit
 
 
 def column(name: str, type_: str) -> Column:

@@ -13,8 +13,9 @@ from scrub.model.relation import RelationFacts
 from scrub.model.table import Column, Store
 from scrub.model.types import parse_type
 from scrub.stores import parquet_files
-from scrub.stores.native_scan import UnreadableSplit, read_split
 from scrub.stores.open import open_store
+from scrub.stores.split_readers import read_split
+from scrub.stores.unreadable import UnreadableSplit
 from tests.scrub.stores.sample import no_session, read_natively
 
 ID = Column(name="id", type=parse_type("bigint"))

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a first catalog from the tables of a database. Reads only, and no more than a sample."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from scrub.app.discovery import FoundRelation, no_session, reason, sample_rows
+from scrub.app.guesses import KeyGuess
+from scrub.app.init_catalog import Draft, InitResult, arrange, names_of, propose
+from scrub.catalog.expressions import BadExpression, check_condition
+from scrub.catalog.names import problem_of
+from scrub.catalog.write import DeclaredParts, already_there, render, write_catalog
+from scrub.errors import ScrubError, UsageError
+from scrub.model.table import Column, ForeignKey, Index, Store
+from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.connections import without_password
+from scrub.stores.postgres.introspection import Declared, declared, tables_of
+from scrub.stores.postgres.relations import columns_of, find_relation
+from scrub.stores.postgres.store import PostgresStore
+
+_STORE = "database"
+
+
+def is_database(place: str) -> bool:
+    """Whether `scrub init` was given a database rather than a directory."""
+    return place.startswith(("postgresql://", "postgres://"))
+
+
+def init_database(
+    url: str, catalog: Path, *, schema: str = "public", force: bool = False
+) -> InitResult:
+    """Look at every table of a schema and write what is declared and what was guessed."""
+    if catalog.exists() and not force:
+        raise already_there(catalog)
+    with closing(PostgresStore(Store(name=_STORE, kind="postgres", url=url, schema=schema))) as (
+        store
+    ):
+        names = tables_of(store.snapshot.connection, schema)
+        if not names:
+            raise UsageError(f"there is no table in schema {schema}", hint="--schema names another")
+        unusable: dict[str, str] = {}
+        parts: dict[str, Declared] = {}
+        found = list(_look_at_all(store, names, unusable, parts))
+        keys = {name: KeyGuess(of.primary_key, "") for name, of in parts.items() if of.primary_key}
+        drafts = arrange(found, unusable, keys)
+    if not drafts:
+        reasons = "\n".join(f"  {name}: {why}" for name, why in unusable.items())
+        raise UsageError(f"no table of schema {schema} can be described:\n{reasons}")
+    shown = Store(name=_STORE, kind="postgres", url=without_password(url), schema=schema)
+    own = {draft.relation.name: _own_parts(draft, parts) for draft in drafts}
+    proposal = propose(drafts, (shown,), unusable, own)
+    write_catalog(catalog, render(proposal), overwrite=force)
+    return InitResult(path=catalog, tables=names_of(proposal), unusable=unusable)
+
+
+def _look_at_all(
+    store: PostgresStore,
+    names: Sequence[str],
+    unusable: dict[str, str],
+    parts: dict[str, Declared],
+) -> Iterator[FoundRelation]:
+    for name in names:
+        try:
+            if problem := problem_of(name):
+                unusable[name] = f"its name {problem}"
+                continue
+            relation = _look_at(store, name)
+            parts[name] = declared(
+                store.snapshot.connection,
+                find_relation(store.snapshot.connection, store.schema, name).sql,
+            )
+        except ScrubError as error:
+            unusable[name] = reason(error)
+            continue
+        if relation.columns:
+            yield relation
+        else:
+            unusable[name] = "it has no column that can be compared"
+
+
+def _look_at(store: PostgresStore, name: str) -> FoundRelation:
+    connection = store.snapshot.connection
+    described = columns_of(connection, find_relation(connection, store.schema, name))
+    usable = [of for of in described.values() if of.type is not None and of.readable]
+    columns = tuple(
+        Column(name=of.name, type=of.type, nullable=not of.not_null) for of in usable if of.type
+    )
+    facts = store.pin(name, None, no_session, columns)
+    return FoundRelation(
+        name=name,
+        store=store.name,
+        relation=name,
+        columns=columns,
+        left_out={of.name: _why(of) for of in described.values() if of not in usable},
+        rows=facts.rows,
+        sample=sample_rows(facts, columns),
+    )
+
+
+def _why(column: ServerColumn) -> str:
+    return column.refusal if column.readable else "it cannot be read with this role"
+
+
+def _own_parts(draft: Draft, parts: dict[str, Declared]) -> DeclaredParts:
+    """Constraints and native indexes of a table, as the catalog writes them."""
+    of, types = parts[draft.relation.name], {c.name: c.type for c in draft.relation.columns}
+    checks, not_carried = {}, {}
+    for name, text in of.checks.items():
+        try:
+            check_condition(text, types)
+            checks[name] = text
+        except BadExpression as error:
+            not_carried[name] = f"{text} ({error})"
+    return DeclaredParts(
+        checks=checks,
+        checks_left_out=not_carried,
+        foreign_keys=tuple(
+            ForeignKey(name=key.name, columns=key.columns, references=key.references)
+            for key in of.foreign_keys
+        ),
+        native_indexes=tuple(
+            (
+                Index(
+                    name=index.name,
+                    store=_STORE,
+                    relation=index.name,
+                    key=(),
+                    suffix=(),
+                    unique=index.unique,
+                    native=True,
+                ),
+                index.definition,
+            )
+            for index in of.indexes
+        ),
+    )

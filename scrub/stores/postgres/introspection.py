@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a database says of its own tables: keys, constraints and indexes."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import psycopg
+
+_TABLES = """
+    SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'm') AND NOT c.relispartition
+    ORDER BY c.relname
+"""
+_KEYS = """
+    SELECT o.contype::text, o.conname, pg_get_expr(o.conbin, o.conrelid, true),
+           (SELECT array_agg(a.attname::text ORDER BY k.n)
+            FROM unnest(o.conkey) WITH ORDINALITY AS k(number, n)
+            JOIN pg_attribute a ON a.attrelid = o.conrelid AND a.attnum = k.number),
+           f.relname,
+           o.contype = 'f' AND EXISTS (
+               SELECT FROM pg_constraint p
+               WHERE p.conrelid = o.confrelid AND p.contype = 'p' AND p.conkey = o.confkey)
+    FROM pg_constraint o
+    LEFT JOIN pg_class f ON f.oid = o.confrelid AND f.relnamespace = o.connamespace
+    WHERE o.conrelid = %s::regclass AND o.contype IN ('p', 'c', 'f')
+    ORDER BY o.conname
+"""
+_INDEXES = """
+    SELECT c.relname, i.indisunique, pg_get_indexdef(i.indexrelid)
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE i.indrelid = %s::regclass ORDER BY c.relname
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredForeignKey:
+    """A foreign key to the primary key of a table in the same schema."""
+
+    name: str
+    columns: tuple[str, ...]
+    references: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredIndex:
+    """An index of the database's own."""
+
+    name: str
+    unique: bool
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """All that a table's definition says beyond its columns."""
+
+    primary_key: tuple[str, ...]
+    checks: dict[str, str]  # in the database's own SQL
+    foreign_keys: tuple[DeclaredForeignKey, ...]
+    indexes: tuple[DeclaredIndex, ...]
+
+
+def tables_of(connection: "psycopg.Connection[Any]", schema: str) -> list[str]:
+    """Tables and materialized views; partitions belong to their table."""
+    return [row[0] for row in connection.execute(_TABLES, (schema,))]
+
+
+def declared(connection: "psycopg.Connection[Any]", relation: str) -> Declared:
+    """What is declared of a relation, which is named as SQL does."""
+    primary_key: tuple[str, ...] = ()
+    checks: dict[str, str] = {}
+    foreign_keys: list[DeclaredForeignKey] = []
+    for kind, name, text, columns, other, is_primary in connection.execute(_KEYS, (relation,)):
+        if kind == "p":
+            primary_key = tuple(columns)
+        elif kind == "c":
+            checks[name] = text
+        elif is_primary and other is not None:
+            foreign_keys.append(DeclaredForeignKey(name, tuple(columns), other))
+    indexes = tuple(
+        DeclaredIndex(*row) for row in connection.execute(_INDEXES, (relation,)).fetchall()
+    )
+    return Declared(primary_key, checks, tuple(foreign_keys), indexes)

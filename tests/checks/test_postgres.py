@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of tables and index tables in PostgreSQL, and between PostgreSQL and a lake."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from deltalake import write_deltalake
+
+from scrub.app.check_tables import check
+from scrub.model.result import RunResult, Status
+from tests.postgres_server import Database
+
+pytestmark = pytest.mark.spark
+
+ENTRIES = {
+    "by_customer": "SELECT customer_id, id, status FROM orders",
+    "open_orders": "SELECT customer_id, id FROM orders WHERE status = 'open'",
+    "by_email": "SELECT email, id FROM orders WHERE email IS NOT NULL",
+}
+INDEXES: dict[str, Any] = {
+    "by_customer": {"columns": ["customer_id"], "storing": ["status"]},
+    "open_orders": {"columns": ["customer_id"], "where": "status = 'open'"},
+    "by_email": {"columns": ["email"], "unique": True, "nulls": "skip"},
+}
+COLUMNS = {
+    "id": {"type": "bigint", "nullable": False},
+    "customer_id": {"type": "int"},
+    "email": {"type": "string"},
+    "status": {"type": "string"},
+    "amount": {"type": "decimal(10,2)"},
+}
+
+
+@pytest.fixture
+def shop(database: Database) -> Database:
+    """Orders with three index tables, all in order."""
+    database.run(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, customer_id int, email varchar(40),"
+        " status text, amount numeric(10,2))",
+        "INSERT INTO orders SELECT i, nullif(i % 7, 3), CASE WHEN i % 5 > 0 THEN i || '@x' END,"
+        " (ARRAY['open', 'paid', 'sent'])[1 + i % 3], i / 8.0 FROM generate_series(1, 500) i",
+        *(f"CREATE TABLE orders__{name} AS {query}" for name, query in ENTRIES.items()),
+    )
+    return database
+
+
+def catalog_of(directory: Path, database: Database, stores: dict[str, str] | None = None) -> Path:
+    """A catalog in which each of `stores` is in the lake instead."""
+    in_lake = stores or {}
+    indexes = {
+        name: of | ({"store": in_lake[name]} if name in in_lake else {"store": "shop"})
+        for name, of in INDEXES.items()
+    }
+    table = {
+        "store": in_lake.get("orders", "shop"),
+        "columns": COLUMNS,
+        "primary_key": ["id"],
+        "indexes": indexes,
+    }
+    content = {
+        "version": 1,
+        "stores": {
+            "shop": {"kind": "postgres", "url": database.url},
+            "lake": {"kind": "delta", "path": str(directory / "lake")},
+        },
+        "tables": {"orders": table},
+    }
+    path = directory / "scrub.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def found(result: RunResult) -> set[tuple[str, str | None, tuple[Any, ...]]]:
+    return {
+        (defect.kind.value, defect.index, tuple((defect.primary_key or {}).values()))
+        for defect in result.defects
+    }
+
+
+def plant(database: Database) -> set[tuple[str, str | None, tuple[Any, ...]]]:
+    database.run(
+        "DELETE FROM orders__by_customer WHERE id = 10",
+        "INSERT INTO orders__by_customer VALUES (1, 9999, 'open')",
+        "UPDATE orders__by_customer SET status = 'lost' WHERE id = 20",
+        "UPDATE orders__by_customer SET customer_id = 6 WHERE id = 22",
+        "INSERT INTO orders__by_customer SELECT * FROM orders__by_customer WHERE id = 30",
+        "DELETE FROM orders__open_orders WHERE id = 3",
+        "INSERT INTO orders__open_orders VALUES (1, 1)",
+        "UPDATE orders SET email = '41@x' WHERE id = 42",
+    )
+    return {
+        ("missing_secondary_index", "by_customer", (10,)),
+        ("dangling_secondary_index", "by_customer", (9999,)),
+        ("wrong_stored_value", "by_customer", (20,)),
+        ("missing_secondary_index", "by_customer", (22,)),
+        ("dangling_secondary_index", "by_customer", (22,)),
+        ("duplicate_index_entry", "by_customer", (30,)),
+        ("missing_secondary_index", "open_orders", (3,)),
+        ("dangling_secondary_index", "open_orders", (1,)),
+        ("missing_secondary_index", "by_email", (42,)),
+        ("dangling_secondary_index", "by_email", (42,)),
+        ("unique_violation", "by_email", (41,)),
+        ("unique_violation", "by_email", (42,)),
+    }
+
+
+WAYS = [("auto", "auto"), ("auto", "fingerprint"), ("sql", "fingerprint"), ("sql", "merge")]
+
+
+@pytest.mark.parametrize(("engine", "strategy"), WAYS)
+def test_tables_that_agree_are_clean(
+    shop: Database, tmp_path: Path, spark: Any, engine: str, strategy: str
+) -> None:
+    catalog = catalog_of(tmp_path, shop)
+    result = check("orders", catalog=catalog, spark=spark, engine=engine, strategy=strategy)
+    assert result.status is Status.CLEAN
+    (table,) = result.tables
+    assert [(c.index, c.rows, c.entries) for c in table.checks] == [
+        ("by_customer", 500, 500),
+        ("open_orders", 166, 166),
+        ("by_email", 400, 400),
+    ]
+
+
+@pytest.mark.parametrize(("engine", "strategy"), WAYS)
+def test_every_disagreement_is_named_once_whoever_compares(
+    shop: Database, tmp_path: Path, spark: Any, engine: str, strategy: str
+) -> None:
+    planted = plant(shop)
+    catalog = catalog_of(tmp_path, shop)
+    result = check("orders", catalog=catalog, spark=spark, engine=engine, strategy=strategy)
+    assert found(result) == planted
+    assert len(result.defects) == len(planted)
+
+
+def to_lake(shop: Database, directory: Path, relation: str) -> None:
+    """Copy a relation into a Delta table."""
+    with shop.connect() as connection:
+        cursor = connection.execute(f'SELECT * FROM "{relation}"')
+        names = [column.name for column in cursor.description or ()]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor]
+    types = {
+        "id": pa.int64(),
+        "customer_id": pa.int32(),
+        "email": pa.string(),
+        "status": pa.string(),
+        "amount": pa.decimal128(10, 2),
+    }
+    schema = pa.schema([(name, types[name]) for name in names])
+    write_deltalake(directory / "lake" / relation, pa.Table.from_pylist(rows, schema))
+
+
+@pytest.mark.parametrize("engine", ["auto", "sql"])
+def test_an_index_in_a_lake_is_compared_with_its_table_in_the_database(
+    shop: Database, tmp_path: Path, spark: Any, engine: str
+) -> None:
+    planted = plant(shop)
+    to_lake(shop, tmp_path, "orders__by_customer")
+    catalog = catalog_of(tmp_path, shop, {"by_customer": "lake"})
+    assert found(check("orders", catalog=catalog, spark=spark, engine=engine)) == planted
+
+
+@pytest.mark.parametrize("engine", ["auto", "sql"])
+def test_index_tables_in_the_database_are_compared_with_a_table_in_a_lake(
+    shop: Database, tmp_path: Path, spark: Any, engine: str
+) -> None:
+    planted = plant(shop)
+    to_lake(shop, tmp_path, "orders")
+    catalog = catalog_of(tmp_path, shop, {"orders": "lake"})
+    assert found(check("orders", catalog=catalog, spark=spark, engine=engine)) == planted
+
+
+def test_where_limits_both_sides(shop: Database, tmp_path: Path, spark: Any) -> None:
+    planted = plant(shop)
+    catalog = catalog_of(tmp_path, shop)
+    result = check("orders", catalog=catalog, spark=spark, where="id < 25")
+    assert found(result) == {
+        defect for defect in planted if defect[2][0] < 25 and defect[1] != "by_email"
+    }
+
+
+def test_a_server_that_goes_away_leaves_the_check_incomplete(
+    shop: Database, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from scrub.stores.postgres import sessions
+
+    real = sessions.ask
+
+    def ask(*arguments: Any) -> Any:
+        shop.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'scrub'"
+        )
+        return real(*arguments)
+
+    monkeypatch.setattr("scrub.stores.postgres.store.ask", ask)
+    result = check("orders", catalog=catalog_of(tmp_path, shop), spark=spark)
+    assert result.status is Status.INCOMPLETE
+    assert {c.status for c in result.tables[0].checks} == {Status.INCOMPLETE}
+
+
+@pytest.fixture
+def traffic(shop: Database) -> Iterator[threading.Event]:
+    """Somebody who writes table and index tables in one transaction, without a pause."""
+    stop = threading.Event()
+
+    def write() -> None:
+        with shop.connect() as connection:
+            number = 1000
+            while not stop.is_set():
+                number += 1
+                with connection.transaction():
+                    values = f"({number}, {number % 9}, '{number}@x', 'open', 1)"
+                    connection.execute(f"INSERT INTO orders VALUES {values}")
+                    connection.execute(
+                        f"INSERT INTO orders__open_orders VALUES ({number % 9}, {number})"
+                    )
+                    connection.execute(
+                        f"INSERT INTO orders__by_customer VALUES ({number % 9}, {number}, 'open')"
+                    )
+                    connection.execute(
+                        f"INSERT INTO orders__by_email VALUES ('{number}@x', {number})"
+                    )
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    yield stop
+    stop.set()
+    writer.join()
+
+
+@pytest.mark.parametrize("strategy", ["auto", "fingerprint"])
+def test_writers_never_show_as_defects(
+    shop: Database, tmp_path: Path, spark: Any, traffic: threading.Event, strategy: str
+) -> None:
+    catalog = catalog_of(tmp_path, shop)
+    for _ in range(3):
+        result = check("orders", catalog=catalog, spark=spark, strategy=strategy)
+        assert result.status is Status.CLEAN
+
+
+def test_no_password_reaches_a_result(shop: Database, tmp_path: Path, spark: Any) -> None:
+    from psycopg import conninfo
+
+    secret = Database(conninfo.make_conninfo(shop.url, password="hush-hush"))
+    result = check("orders", catalog=catalog_of(tmp_path, secret), spark=spark)
+    assert "hush-hush" not in json.dumps(repr(result))
