@@ -50,7 +50,8 @@ CUT_OFF, ARRAY_TAG, ARRAY_BODY, LENGTH, COLUMN_TYPE, LEFT_OVER = (
         Code.LEFT_OVER,
     )
 )
-NULL_TYPE, INT_TYPE, BYTES_TYPE, TRUE_TYPE, FALSE_TYPE, ARRAY_TYPE = 1, 3, 6, 10, 11, 13
+NULL_TYPE, INT_TYPE, FLOAT_TYPE, DECIMAL_TYPE, BYTES_TYPE = 1, 3, 4, 5, 6
+TRUE_TYPE, FALSE_TYPE, ARRAY_TYPE = 10, 11, 13
 ESCAPED_TYPE = 15  # this and larger ones follow in a number of their own
 _ROOM = 32  # bytes that hold any element which takes one byte in a key
 
@@ -63,9 +64,9 @@ def type_number(kind: int) -> int:
     if kind == INT:
         return INT_TYPE
     if kind == FLOAT:
-        return 4
+        return FLOAT_TYPE
     if kind == DECIMAL:
-        return 5
+        return DECIMAL_TYPE
     if kind == TIMESTAMP:
         return 8
     if kind == INTERVAL:

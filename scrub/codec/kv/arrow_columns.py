@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from scrub.codec.kv.batches import Datums
 from scrub.codec.kv.compiled import Octets, Offsets, compiled
-from scrub.codec.kv.decimals import _digits, _put_decimal
+from scrub.codec.kv.decimals import digits_of, put_decimal
 from scrub.codec.kv.integers import put_big_endian
 from scrub.codec.kv.pairs import HELD, HELD_END
 from scrub.model.kv import DatumKind, KvColumn, KvTable
@@ -114,7 +114,7 @@ def _hold_decimals(words: Offsets, scale: int) -> tuple[Octets, Offsets]:
         begin = 0
         while begin < 16 and coefficient[begin] == 0:
             begin += 1
-        count = max(int64(len(digits) - _digits(coefficient, begin, 16, digits)), 1)
-        at = _put_decimal(negative, count - scale, coefficient, begin, 16, octets, at)
+        count = max(int64(len(digits) - digits_of(coefficient, begin, 16, digits)), 1)
+        at = put_decimal(negative, count - scale, coefficient, begin, 16, octets, at)
         ends[row] = at
     return octets, ends

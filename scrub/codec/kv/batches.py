@@ -43,6 +43,7 @@ from scrub.codec.kv.pairs import (
     PART_END,
     SOURCE,
     SOURCE_END,
+    SPAN,
     UNEXPECTED,
     examine,
     put_checksum,
@@ -198,7 +199,7 @@ def _scratch(
     return (
         np.empty(room, dtype=np.uint8),
         np.empty(2 * room, dtype=np.uint8),
-        np.empty((layout.slots, 6), dtype=np.int64),
+        np.empty((layout.slots, SPAN), dtype=np.int64),
         np.zeros(2, dtype=np.int64),
         np.zeros(2, dtype=np.int64),
     )
@@ -465,7 +466,7 @@ def _encode(
 ) -> tuple[Octets, Offsets, Octets, Offsets]:
     rows, slots = placed.shape[0], placed.shape[1]
     per_row = indexes[index, FAMILIES_TO] - indexes[index, FAMILIES_FROM]
-    spans = np.full((slots, 6), -1, dtype=np.int64)
+    spans = np.full((slots, SPAN), -1, dtype=np.int64)
     out_keys = np.empty(64 * rows + 64, dtype=np.uint8)
     out_values = np.empty(64 * rows + 64, dtype=np.uint8)
     key_ends = np.zeros(rows * per_row + 1, dtype=np.int64)

@@ -168,7 +168,7 @@ def put_key_bytes(
 
 
 @compiled
-def _read_key_float(
+def read_key_float(
     data: Octets, at: int, end: int, descending: bool, out: Octets, o: int, fault: Fault
 ) -> tuple[int, int]:
     if at >= end or data[at] < 0x02 or data[at] > 0x06:
@@ -193,7 +193,7 @@ def _read_key_float(
 
 
 @compiled
-def _put_key_float(bits: Word, descending: bool, out: Octets, at: int) -> int:
+def put_key_float(bits: Word, descending: bool, out: Octets, at: int) -> int:
     bits = uint64(bits)
     if _is_nan(bits):
         out[at] = 0x06 if descending else 0x02
@@ -371,7 +371,7 @@ def read_key_scalar(
     if kind == DECIMAL:
         return read_key_decimal(data, at, end, descending, out, o, fault)
     if kind == FLOAT:
-        return _read_key_float(data, at, end, descending, out, o, fault)
+        return read_key_float(data, at, end, descending, out, o, fault)
     if kind == BOOL:
         number, at = read_varint(data, at, end, descending, fault)
         out[o] = 1 if number != 0 else 0
@@ -419,7 +419,7 @@ def put_key_scalar(
     if kind == DECIMAL:
         return put_key_decimal(data, begin, end, descending, out, at)
     if kind == FLOAT:
-        return _put_key_float(get_word(data, begin), descending, out, at)
+        return put_key_float(get_word(data, begin), descending, out, at)
     if kind == BOOL:
         return put_varint(int64(data[begin]), descending, out, at)
     if kind == TIMESTAMP:
@@ -461,6 +461,28 @@ def read_bits_body(
     return at + 8 * words, after
 
 
+@inlined
+def read_decimal_body(
+    data: Octets, at: int, end: int, out: Octets, o: int, fault: Fault
+) -> tuple[int, int]:
+    begin = at
+    length, at = read_leb128(data, at, end, fault)
+    if at < 0:
+        return at, o
+    if length > uint64(end - at):
+        return fail(fault, LENGTH, begin), o
+    return read_decimal(data, at, at + int64(length), out, o, fault)
+
+
+@inlined
+def read_float_body(
+    data: Octets, at: int, end: int, out: Octets, o: int, fault: Fault
+) -> tuple[int, int]:
+    if at + 8 > end:
+        return fail(fault, CUT_OFF, end), o
+    return at + 8, put_word(get_big_endian(data, at, 8), out, o)
+
+
 @compiled
 def read_body_scalar(
     kind: int, data: Octets, at: int, end: int, out: Octets, o: int, fault: Fault
@@ -479,16 +501,9 @@ def read_body_scalar(
         stop = at + int64(length)
         return stop, copy_octets(data, at, stop, out, o)
     if kind == DECIMAL:
-        length, at = read_leb128(data, at, end, fault)
-        if at < 0:
-            return at, o
-        if length > uint64(end - at):
-            return fail(fault, LENGTH, begin), o
-        return read_decimal(data, at, at + int64(length), out, o, fault)
+        return read_decimal_body(data, at, end, out, o, fault)
     if kind == FLOAT:
-        if at + 8 > end:
-            return fail(fault, CUT_OFF, end), o
-        return at + 8, put_word(get_big_endian(data, at, 8), out, o)
+        return read_float_body(data, at, end, out, o, fault)
     if kind == UUID:
         if at + 16 > end:
             return fail(fault, CUT_OFF, end), o

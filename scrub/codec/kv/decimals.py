@@ -33,6 +33,18 @@ NAN, NAN_DESC, MINUS_INFINITY, PLUS_INFINITY, ZERO = 0x18, 0x36, 0x19, 0x35, 0x2
 EXPONENT_MAX = np.uint64(1 << 31)  # what CockroachDB's decimals can hold
 HUNDREDS_MAX = np.uint64(1 << 30)
 WORD_MAX = np.uint64(10**18)  # below it, a digit more still fits a word
+POWERS = np.array([10**power for power in range(19)], dtype=np.uint64)
+
+
+@inlined
+def _is_special(tag: int) -> bool:
+    """Whether a tag is all there is."""
+    return tag == NAN or tag == MINUS_INFINITY or tag == PLUS_INFINITY or tag == ZERO
+
+
+@inlined
+def _is_negative(tag: int) -> bool:
+    return tag == 0x1A or tag == 0x25 or tag == 0x26
 
 
 @inlined
@@ -49,7 +61,7 @@ def _put_head(negative: bool, exponent: int, out: Octets, at: int) -> int:
 
 
 @compiled
-def _put_decimal(
+def put_decimal(
     negative: bool, exponent: int, coefficient: Octets, begin: int, end: int, out: Octets, at: int
 ) -> int:
     """The canonical value form of a finite decimal."""
@@ -70,50 +82,59 @@ def read_decimal(
     if at >= end:
         return fail(fault, TAG, at), o
     tag = int64(data[at])
-    if tag in (NAN, MINUS_INFINITY, PLUS_INFINITY, ZERO):
+    if _is_special(tag):
         if at + 1 != end:
             return fail(fault, LEFT_OVER, at + 1), o
         out[o] = tag
         return end, o + 1
     exponent, after = int64(0), at + 1
-    if tag in (0x1A, 0x34, 0x26, 0x28):
+    if tag == 0x1A or tag == 0x34 or tag == 0x26 or tag == 0x28:
         word, after = read_uvarint(data, at + 1, end, False, fault)
         if after < 0:
             return after, o
         if word > EXPONENT_MAX:
             return fail(fault, EXPONENT, at + 1), o
-        exponent = int64(word) if tag in (0x1A, 0x34) else -int64(word)
-    elif tag not in (0x25, 0x29):
+        exponent = int64(word) if tag == 0x1A or tag == 0x34 else -int64(word)
+    elif tag != 0x25 and tag != 0x29:
         return fail(fault, TAG, at), o
-    negative = tag in (0x1A, 0x25, 0x26)
-    return end, _put_decimal(negative, exponent, data, after, end, out, o)
+    return end, put_decimal(_is_negative(tag), exponent, data, after, end, out, o)
+
+
+@inlined
+def _head(data: Octets, begin: int) -> tuple[int, int]:
+    """The exponent of a canonical decimal that has one, and where its coefficient starts."""
+    tag = data[begin]
+    if tag == 0x25 or tag == 0x29:
+        return int64(0), begin + 1
+    octet = int64(data[begin + 1])
+    start, magnitude = begin + 2, octet - 0x88
+    if octet > 0xF5:
+        start += octet - 0xF5
+        magnitude = int64(get_big_endian(data, begin + 2, octet - 0xF5))
+    return (magnitude if tag == 0x1A or tag == 0x34 else -magnitude), start
 
 
 @compiled
-def _coefficient(data: Octets, begin: int) -> int:
-    """Where the coefficient starts in a canonical decimal that has one."""
-    if data[begin] == 0x25 or data[begin] == 0x29:
-        return begin + 1
-    tag = int64(data[begin + 1])
-    return begin + 2 + (tag - 0xF5 if tag > 0xF5 else 0)
-
-
-@compiled
-def is_composite_decimal(data: Octets, begin: int, end: int) -> bool:
-    """Whether a canonical decimal's key loses something: zeros at the end, or all but the kind."""
-    if data[begin] in (NAN, MINUS_INFINITY, PLUS_INFINITY, ZERO):
-        return True
-    start = _coefficient(data, begin)
-    if end - start <= 8:
-        return get_big_endian(data, start, end - start) % uint64(10) == uint64(0)
+def _is_multiple_of_ten(data: Octets, start: int, end: int) -> bool:
     remainder = 0
     for position in range(start, end):
         remainder = (remainder * 256 + int64(data[position])) % 10
     return remainder == 0
 
 
+@inlined
+def is_composite_decimal(data: Octets, begin: int, end: int) -> bool:
+    """Whether a canonical decimal's key loses something: zeros at the end, or all but the kind."""
+    if _is_special(data[begin]):
+        return True
+    _, start = _head(data, begin)
+    if end - start <= 8:
+        return get_big_endian(data, start, end - start) % uint64(10) == uint64(0)
+    return _is_multiple_of_ten(data, start, end)
+
+
 @compiled
-def _digits(data: Octets, begin: int, end: int, digits: Octets) -> int:
+def digits_of(data: Octets, begin: int, end: int, digits: Octets) -> int:
     """A big-endian number's decimal digits, into the end of `digits`; returns where they begin."""
     at = len(digits)
     if end - begin <= 8:
@@ -141,22 +162,25 @@ def _digits(data: Octets, begin: int, end: int, digits: Octets) -> int:
     return at
 
 
-@compiled
+@inlined
 def _put_pairs_of_word(word: Word, pad: int, flip: int, out: Octets, at: int) -> int:
     """Pairs of digits, after `pad` digits 0 and without zeros at the end."""
-    while word % uint64(10) == uint64(0):
-        word //= uint64(10)
-    digits, rest = pad, word
-    while rest:
-        rest //= uint64(10)
-        digits += 1
-    if digits % 2:
-        word *= uint64(10)
-    pairs = (digits + 1) // 2
-    for pair in range(pairs - 1, -1, -1):
-        more = 1 if pair < pairs - 1 else 0
-        out[at + pair] = (2 * int64(word % uint64(100)) + more) ^ flip
+    while word % uint64(100) == uint64(0):
         word //= uint64(100)
+    if word % uint64(10) == uint64(0):
+        word //= uint64(10)
+    digits = 1
+    while digits < len(POWERS) and word >= POWERS[digits]:
+        digits += 1
+    digits += pad
+    if digits & 1:
+        word *= uint64(10)
+    pairs = (digits + 1) >> 1
+    more = 0  # set on every pair but the last
+    for pair in range(pairs - 1, -1, -1):
+        rest = word // uint64(100)
+        out[at + pair] = (2 * int64(word - rest * uint64(100)) + more) ^ flip
+        word, more = rest, 1
     return at + pairs
 
 
@@ -166,7 +190,7 @@ def _put_pairs(
 ) -> int:
     """The same for coefficients of any size."""
     digits = np.empty(3 * (end - start) + 4, dtype=np.uint8)
-    first, last = _digits(data, start, end, digits), len(digits)
+    first, last = digits_of(data, start, end, digits), len(digits)
     while digits[last - 1] == 0:
         last -= 1
     position = first - pad
@@ -180,19 +204,7 @@ def _put_pairs(
     return at
 
 
-@compiled
-def _exponent(data: Octets, begin: int) -> int:
-    tag = int64(data[begin])
-    if tag == 0x25 or tag == 0x29:
-        return int64(0)
-    octet = int64(data[begin + 1])
-    magnitude = octet - 0x88
-    if octet > 0xF5:
-        magnitude = int64(get_big_endian(data, begin + 2, octet - 0xF5))
-    return magnitude if tag in (0x1A, 0x34) else -magnitude
-
-
-@compiled
+@inlined
 def _put_exponent(hundreds: int, negative: bool, out: Octets, at: int) -> int:
     if hundreds < 0:
         out[at] = 0x26 if negative else 0x28
@@ -216,13 +228,15 @@ def put_key_decimal(
     if tag == MINUS_INFINITY or tag == PLUS_INFINITY:
         out[at] = MINUS_INFINITY if (tag == MINUS_INFINITY) != descending else PLUS_INFINITY
         return at + 1
-    start = _coefficient(data, begin) if tag != ZERO else end
+    if tag == ZERO:
+        out[at] = ZERO
+        return at + 1
+    exponent, start = _head(data, begin)
     if start == end:
         out[at] = ZERO
         return at + 1
-    exponent = _exponent(data, begin)
-    hundreds = (exponent + 1) // 2 if exponent >= 0 else -((-exponent) // 2)
-    negative = (tag in (0x1A, 0x25, 0x26)) != descending
+    hundreds = (exponent + 1) >> 1 if exponent >= 0 else -((-exponent) >> 1)
+    negative = _is_negative(tag) != descending
     at = _put_exponent(hundreds, negative, out, at)
     pad = 0 if 2 * hundreds == exponent else 1
     flip = 0xFF if negative else 0
@@ -235,18 +249,12 @@ def put_key_decimal(
     return at + 1
 
 
-@inlined
-def _pairs_to_word(data: Octets, begin: int, end: int, flip: int) -> Word:
-    """At most nine pairs of digits as a number, without the zero that made up the last pair."""
-    word = uint64(0)
-    for position in range(begin, end):
-        word = word * uint64(100) + uint64((data[position] ^ flip) >> 1)
-    return word // uint64(10) if word % uint64(10) == uint64(0) else word
-
-
 @compiled
 def _pairs_to_number(data: Octets, begin: int, end: int, flip: int, number: Octets) -> int:
-    """The same for any number of pairs, into the end of `number`; returns where it starts."""
+    """Pairs of digits as a number, without the zero that made up the last pair.
+
+    It goes into the end of `number`; returns where it starts.
+    """
     start = len(number)
     drop = ((data[end - 1] ^ flip) >> 1) % 10 == 0
     for position in range(begin, end):
@@ -262,6 +270,47 @@ def _pairs_to_number(data: Octets, begin: int, end: int, flip: int, number: Octe
             number[start] = carry & 0xFF
             carry >>= 8
     return start
+
+
+@compiled
+def _read_digits(
+    data: Octets,
+    after: int,
+    end: int,
+    negative: bool,
+    descending: bool,
+    hundreds: int,
+    out: Octets,
+    o: int,
+    fault: Fault,
+) -> tuple[int, int]:
+    """Digits that are many, wrong, or spelled with needless zeros."""
+    stop = after
+    while stop < end and data[stop] != 0:
+        stop += 1
+    if stop >= end or stop == after:
+        return fail(fault, END, stop), o
+    terminator = stop
+    flip = 0xFF if negative else 0
+    for position in range(after, stop):
+        if (data[position] ^ flip) >> 1 > 99:
+            return fail(fault, PAIR, position), o
+    while stop > after and (data[stop - 1] ^ flip) >> 1 == 0:
+        stop -= 1  # zeros at the end, which only a careless writer leaves
+    zeros = 0
+    while after < stop and (data[after] ^ flip) >> 1 == 0:
+        after += 1
+        zeros += 2
+    if after == stop:
+        out[o] = ZERO
+        return terminator + 1, o + 1
+    if (data[after] ^ flip) >> 1 < 10:
+        zeros += 1
+    exponent = 2 * hundreds - zeros
+    coefficient = np.empty(stop - after + 8, dtype=np.uint8)
+    begin = _pairs_to_number(data, after, stop, flip, coefficient)
+    o = put_decimal(negative != descending, exponent, coefficient, begin, len(coefficient), out, o)
+    return terminator + 1, o
 
 
 @compiled
@@ -297,33 +346,20 @@ def read_key_decimal(
         if word > HUNDREDS_MAX:
             return fail(fault, EXPONENT, at + 1), o
         hundreds = -int64(word) if is_small else int64(word)
-    stop = after
-    while stop < end and data[stop] != 0:
-        stop += 1
-    if stop >= end or stop == after:
-        return fail(fault, END, stop), o
-    terminator = stop
     flip = 0xFF if negative else 0
-    for position in range(after, stop):
-        if (data[position] ^ flip) >> 1 > 99:
-            return fail(fault, PAIR, position), o
-    while stop > after and (data[stop - 1] ^ flip) >> 1 == 0:
-        stop -= 1  # zeros at the end, which only a careless writer leaves
-    zeros = 0
-    while after < stop and (data[after] ^ flip) >> 1 == 0:
-        after += 1
-        zeros += 2
-    if after == stop:
-        out[o] = ZERO
-        return terminator + 1, o + 1
-    if (data[after] ^ flip) >> 1 < 10:
-        zeros += 1
-    exponent = 2 * hundreds - zeros
-    if stop - after <= 9:
-        word = _pairs_to_word(data, after, stop, flip)
-        o = _put_head(negative != descending, exponent, out, o)
-        return terminator + 1, put_big_endian(word, byte_count(word), out, o)
-    coefficient = np.empty(stop - after + 8, dtype=np.uint8)
-    begin = _pairs_to_number(data, after, stop, flip, coefficient)
-    o = _put_decimal(negative != descending, exponent, coefficient, begin, len(coefficient), out, o)
-    return terminator + 1, o
+    word, stop, pair = uint64(0), after, 0
+    limit = min(end, after + 10)  # nine pairs fit a word
+    while stop < limit and data[stop] != 0:
+        pair = (int64(data[stop]) ^ flip) >> 1
+        if pair > 99:
+            break
+        word = word * uint64(100) + uint64(pair)
+        stop += 1
+    first = (int64(data[after]) ^ flip) >> 1 if after < end else 0
+    if stop == limit or data[stop] != 0 or first == 0 or pair == 0:
+        return _read_digits(data, after, end, negative, descending, hundreds, out, o, fault)
+    if pair % 10 == 0:
+        word //= uint64(10)  # the zero that made up the last pair
+    exponent = 2 * hundreds - (1 if first < 10 else 0)
+    o = _put_head(negative != descending, exponent, out, o)
+    return stop + 1, put_big_endian(word, byte_count(word), out, o)

@@ -41,9 +41,10 @@ def get_int(data: Octets, at: int) -> int:
 
 @inlined
 def put_big_endian(word: Word, count: int, out: Octets, at: int) -> int:
-    for byte in range(count):
-        shift = uint64(8 * (count - 1 - byte))
-        out[at + byte] = uint8((uint64(word) >> shift) & uint64(0xFF))
+    # From the end, so that the compiler does not make vectors out of so few bytes.
+    for byte in range(count - 1, -1, -1):
+        out[at + byte] = uint8(word & uint64(0xFF))
+        word >>= uint64(8)
     return at + count
 
 

@@ -5,6 +5,7 @@ While a pair is read, `spans` says for each slot where its datum is held:
     HELD, HELD_END      the datum, from key or value; -1 when NULL or not there
     PART, PART_END      of a composite the part that came from the value; -1 without
     SOURCE, SOURCE_END  where the column's bytes are in the key; -1 if it is not in the key
+    TURNED, PROVEN      whether those bytes are descending, and are known to be canonical
 """
 
 import numpy as np
@@ -12,6 +13,8 @@ from numba import int64, uint64
 
 from scrub.codec.kv.anydatum import (
     BYTES_TYPE,
+    DECIMAL_TYPE,
+    FLOAT_TYPE,
     INT_TYPE,
     NULL_TYPE,
     is_composite,
@@ -32,20 +35,31 @@ from scrub.codec.kv.datums import (
     put_body_scalar,
     put_key_bytes,
     put_key_scalar,
+    put_key_float,
     put_null,
     read_bits_body,
     read_body_scalar,
+    read_decimal_body,
+    read_float_body,
     read_key_bytes,
+    read_key_float,
     read_key_scalar,
 )
-from scrub.codec.kv.decimals import put_key_decimal, read_decimal, read_key_decimal
+from scrub.codec.kv.decimals import (
+    is_composite_decimal,
+    put_key_decimal,
+    read_decimal,
+    read_key_decimal,
+)
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.integers import (
     copy_octets,
     get_big_endian,
     get_int,
+    get_word,
     put_big_endian,
     put_groups,
+    put_leb128,
     put_uvarint,
     put_varint,
     put_word,
@@ -101,7 +115,8 @@ from scrub.codec.kv.layouts import (
 FINE, UNEXPECTED, INVALID, COMPOSITE, NONCANONICAL, MISSING = range(6)
 """Verdicts on a pair; the last one is on a row that lacks its first pair."""
 
-HELD, HELD_END, PART, PART_END, SOURCE, SOURCE_END = range(6)
+HELD, HELD_END, PART, PART_END, SOURCE, SOURCE_END, TURNED, PROVEN = range(8)
+SPAN = 8
 
 (
     PREFIX_FAULT,
@@ -212,6 +227,8 @@ def _read_columns(
                 at, after = read_key_bytes(data, at, end, descending, held, h, fault)
             elif kind == DECIMAL:
                 at, after = read_key_decimal(data, at, end, descending, held, h, fault)
+            elif kind == FLOAT:
+                at, after = read_key_float(data, at, end, descending, held, h, fault)
             else:
                 at, after = read_key(kind, data, at, end, descending, held, h, fault)
             if at < 0:
@@ -220,6 +237,7 @@ def _read_columns(
             h = after
         if from_key:
             spans[slot, SOURCE], spans[slot, SOURCE_END] = begin, at
+            spans[slot, TURNED], spans[slot, PROVEN] = keys[number, DESCENDING], 0
         else:
             spans[slot, SOURCE] = -1
     return at, h, any_null
@@ -287,6 +305,10 @@ def _read_tuple(
             after = put_word(uint64(word), held, h)
         elif kind == BYTES and number == BYTES_TYPE:
             at, after = read_body_scalar(kind, data, at, end, held, h, fault)
+        elif kind == FLOAT and number == FLOAT_TYPE:
+            at, after = read_float_body(data, at, end, held, h, fault)
+        elif kind == DECIMAL and number == DECIMAL_TYPE:
+            at, after = read_decimal_body(data, at, end, held, h, fault)
         else:
             at, after = read_tagged(kind, number, data, at, end, held, h, fault)
         if at < 0:
@@ -400,6 +422,8 @@ def _put_column(
         return put_key_bytes(held, begin, end, descending, out, at)
     if kind == DECIMAL:
         return put_key_decimal(held, begin, end, descending, out, at)
+    if kind == FLOAT:
+        return put_key_float(get_word(held, begin), descending, out, at)
     return put_key(kind, held, begin, end, descending, out, at)
 
 
@@ -416,6 +440,13 @@ def _put_suffix(
     for number in range(indexes[index, SUFFIX_FROM], indexes[index, SUFFIX_TO]):
         at = _put_column(keys[number, KIND], keys[number, SLOT], False, held, spans, out, at)
     return at
+
+
+@inlined
+def _put_family(family: int, out: Octets, at: int) -> int:
+    begin = at
+    at = put_uvarint(uint64(family), False, out, at)
+    return put_uvarint(uint64(at - begin), False, out, at) if family else at
 
 
 @inlined
@@ -439,9 +470,7 @@ def put_index_columns(
         )
     if any_null or not indexes[index, UNIQUE]:
         at = _put_suffix(index, indexes, keys, held, spans, out, at)
-    begin = at
-    at = put_uvarint(uint64(family), False, out, at)
-    return put_uvarint(uint64(at - begin), False, out, at) if family else at
+    return _put_family(family, out, at)
 
 
 @compiled
@@ -533,6 +562,9 @@ def put_payload(
             if kind == COLLATED:
                 if spans[slot, PART] < 0:
                     continue
+            elif kind == DECIMAL:
+                if not is_composite_decimal(held, start, end):
+                    continue
             elif not is_composite(kind, held, start, end):
                 continue
         delta = columns[number, COLUMN_ID] - before
@@ -542,6 +574,13 @@ def put_payload(
         elif kind == BYTES:
             at = put_tag(delta, BYTES_TYPE, out, at)
             at = put_groups(uint64(end - start), out, at)
+            at = copy_octets(held, start, end, out, at)
+        elif kind == FLOAT:
+            at = put_tag(delta, FLOAT_TYPE, out, at)
+            at = put_big_endian(get_word(held, start), 8, out, at)
+        elif kind == DECIMAL:
+            at = put_tag(delta, DECIMAL_TYPE, out, at)
+            at = put_leb128(uint64(end - start), out, at)
             at = copy_octets(held, start, end, out, at)
         else:
             at = put_tagged(kind, delta, held, start, end, out, at)
@@ -587,6 +626,7 @@ def _needs_part(kind: int, held: Octets, begin: int, end: int) -> bool:
 
 @inlined
 def _judge_parts(
+    key: Octets,
     columns: Numbers,
     first: int,
     last: int,
@@ -611,10 +651,81 @@ def _judge_parts(
             continue
         if kind == COLLATED:
             continue
-        of_part = put_key(kind, held, spans[slot, PART], spans[slot, PART_END], False, out, 0)
-        of_key = put_key(kind, held, spans[slot, HELD], spans[slot, HELD_END], False, out, of_part)
+        # A part that is written as the key is does not only belong there: the key is canonical.
+        begin, end, turned = spans[slot, PART], spans[slot, PART_END], spans[slot, TURNED] == 1
+        if kind == DECIMAL:
+            of_part = put_key_decimal(held, begin, end, turned, out, 0)
+        else:
+            of_part = put_key(kind, held, begin, end, turned, out, 0)
+        if source >= 0 and same_octets(key, source, spans[slot, SOURCE_END], out, 0, of_part):
+            spans[slot, PROVEN] = 1
+            continue
+        begin, end = spans[slot, HELD], spans[slot, HELD_END]
+        of_key = put_key(kind, held, begin, end, turned, out, of_part)
         if not same_octets(out, 0, of_part, out, of_part, of_key):
             fail(composite, OTHER_PART, source)
+
+
+@inlined
+def _same_as(key: Octets, at: int, key_end: int, out: Octets, length: int, fault: Fault) -> int:
+    if at + length <= key_end and same_octets(key, at, at + length, out, 0, length):
+        return at + length
+    return fail(fault, SPELLING, _first_difference(key, at, key_end, out, length))
+
+
+@inlined
+def _same_as_column(
+    key: Octets,
+    at: int,
+    key_end: int,
+    keys: Numbers,
+    number: int,
+    held: Octets,
+    out: Octets,
+    spans: Numbers,
+    fault: Fault,
+) -> int:
+    """The position after a column, if that is what is written there."""
+    slot = keys[number, SLOT]
+    if spans[slot, SOURCE] == at and spans[slot, PROVEN] == 1:
+        return spans[slot, SOURCE_END]
+    length = _put_column(
+        keys[number, KIND], slot, keys[number, DESCENDING] == 1, held, spans, out, 0
+    )
+    return _same_as(key, at, key_end, out, length, fault)
+
+
+@inlined
+def _judge_spelling(
+    key: Octets,
+    at: int,
+    key_end: int,
+    index: int,
+    family: int,
+    indexes: Numbers,
+    keys: Numbers,
+    held: Octets,
+    out: Octets,
+    spans: Numbers,
+    fault: Fault,
+) -> int:
+    """Whether a key's columns and family are written as their datums demand, one by one."""
+    any_null = False
+    suffix_from, suffix_to = indexes[index, SUFFIX_FROM], indexes[index, SUFFIX_TO]
+    for number in range(indexes[index, KEY_FROM], suffix_from):
+        any_null = any_null or spans[keys[number, SLOT], HELD] < 0
+        at = _same_as_column(key, at, key_end, keys, number, held, out, spans, fault)
+        if at < 0:
+            return at
+    if any_null or not indexes[index, UNIQUE]:
+        for number in range(suffix_from, suffix_to):
+            at = _same_as_column(key, at, key_end, keys, number, held, out, spans, fault)
+            if at < 0:
+                return at
+    at = _same_as(key, at, key_end, out, _put_family(family, out, 0), fault)
+    if at >= 0 and at < key_end:
+        return fail(fault, SPELLING, at)
+    return at
 
 
 @inlined
@@ -732,15 +843,16 @@ def examine(
             fail(fault, NULL_FAULT, at)
             return INVALID, index, family, True, h
     if composite[0] == 0 and family_id == 0:
-        _judge_parts(columns, first, last, held, out, spans, composite)
+        _judge_parts(key, columns, first, last, held, out, spans, composite)
     if composite[0]:
         in_value = composite[0] == PART_TYPE or composite[1] < 0
         fault[0], fault[1] = composite[0], composite[1] if composite[1] >= 0 else start + 1
         return COMPOSITE, index, family, in_value, h
 
-    end = put_index_columns(index, family_id, indexes, keys, held, spans, out, 0)
-    if not same_octets(key, columns_at, key_end, out, 0, end):
-        fail(fault, SPELLING, _first_difference(key, columns_at, key_end, out, end))
+    at = _judge_spelling(
+        key, columns_at, key_end, index, family_id, indexes, keys, held, out, spans, fault
+    )
+    if at < 0:
         return NONCANONICAL, index, family, False, h
     end = put_payload(index, family, indexes, keys, families, columns, held, spans, out, 0)
     if end < 0 or not same_octets(value, start, value_end, out, 0, end):
