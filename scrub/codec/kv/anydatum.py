@@ -9,7 +9,7 @@ and the other elements' bodies.
 import numpy as np
 from numba import int64, uint8, uint64
 
-from scrub.codec.kv.compiled import Fault, Octets, compiled, inlined
+from scrub.codec.kv.compiled import Fault, Octets, allocating, compiled, inlined
 from scrub.codec.kv.datums import (
     BOOL_TAG,
     is_composite_scalar,
@@ -147,7 +147,7 @@ def _put_array(
     return copy_octets(elements, 0, length, out, o)
 
 
-@compiled
+@allocating
 def read_array_body(
     kind: int, data: Octets, at: int, end: int, out: Octets, o: int, fault: Fault
 ) -> tuple[int, int]:
@@ -188,7 +188,7 @@ def read_array_body(
     return at, _put_array(kind, nulls, count, elements, length, out, o)
 
 
-@compiled
+@allocating
 def _read_key_array(
     kind: int, data: Octets, at: int, end: int, descending: bool, out: Octets, o: int, fault: Fault
 ) -> tuple[int, int]:
@@ -229,7 +229,7 @@ def _elements_of(data: Octets, begin: int, end: int, fault: Fault) -> tuple[int,
     return int64(count), int64(-1), at
 
 
-@compiled
+@allocating
 def _put_key_array(
     kind: int, data: Octets, begin: int, end: int, descending: bool, out: Octets, at: int
 ) -> int:
@@ -253,7 +253,7 @@ def _put_key_array(
     return at + 1
 
 
-@compiled
+@allocating
 def _is_composite_array(kind: int, data: Octets, begin: int, end: int) -> bool:
     if kind != DECIMAL and kind != FLOAT and kind != COLLATED:
         return False
@@ -338,7 +338,7 @@ def _kind_of_type(number: int) -> int:
     return -1
 
 
-@compiled
+@allocating
 def skip_tagged(number: int, data: Octets, at: int, end: int, fault: Fault) -> int:
     """The position after a body of a column that is not expected here."""
     if number == NULL_TYPE or number == TRUE_TYPE or number == FALSE_TYPE:

@@ -15,9 +15,7 @@ from scrub.codec.kv.compiled import (
     Numbers,
     Octets,
     Offsets,
-    borrowed_numbers,
-    borrowed_octets,
-    compiled,
+    allocating,
     inlined,
 )
 from scrub.codec.kv.faults import TEXTS, Code
@@ -205,7 +203,7 @@ def _scratch(
     )
 
 
-@compiled
+@allocating
 def _grown(buffer: Octets, used: int, more: int) -> Octets:
     if used + more <= len(buffer):
         return buffer
@@ -214,7 +212,7 @@ def _grown(buffer: Octets, used: int, more: int) -> Octets:
     return bigger
 
 
-@compiled
+@allocating
 def _noted(
     bad: Numbers, count: int, pair: int, verdict: int, index: int, fault: Fault, in_value: bool
 ) -> Numbers:
@@ -267,7 +265,7 @@ def _row_length(index: int, indexes: Numbers, keys: Numbers, spans: Numbers, beg
     return end - begin
 
 
-@compiled
+@allocating
 def _judge(
     key_offsets: Offsets,
     key_data: Octets,
@@ -283,11 +281,6 @@ def _judge(
     fault: Fault,
     composite: Fault,
 ) -> Numbers:
-    key_data, value_data = borrowed_octets(key_data), borrowed_octets(value_data)
-    held, out, spans = borrowed_octets(held), borrowed_octets(out), borrowed_numbers(spans)
-    fault, composite = borrowed_numbers(fault), borrowed_numbers(composite)
-    indexes, keys = borrowed_numbers(indexes), borrowed_numbers(keys)
-    families, columns = borrowed_numbers(families), borrowed_numbers(columns)
     bad, bad_count = np.empty((0, 6), dtype=np.int64), 0
     for pair in range(len(key_offsets) - 1):
         verdict, index, _, in_value, _ = examine(
@@ -315,7 +308,7 @@ def _judge(
     return bad[:bad_count]
 
 
-@compiled
+@allocating
 def _entries(
     key_offsets: Offsets,
     key_data: Octets,
@@ -332,11 +325,6 @@ def _entries(
     fault: Fault,
     composite: Fault,
 ) -> tuple[Numbers, Numbers, Octets, Offsets, Octets, Offsets, Octets, Offsets, bool]:
-    key_data, value_data = borrowed_octets(key_data), borrowed_octets(value_data)
-    held, out, spans = borrowed_octets(held), borrowed_octets(out), borrowed_numbers(spans)
-    fault, composite = borrowed_numbers(fault), borrowed_numbers(composite)
-    indexes, keys = borrowed_numbers(indexes), borrowed_numbers(keys)
-    families, columns = borrowed_numbers(families), borrowed_numbers(columns)
     pairs, room, capacity = len(key_offsets) - 1, len(out), len(held)
     most = pairs * max(len(wanted), 1) * max(len(families), 1)
     bad, bad_count = np.empty((0, 6), dtype=np.int64), 0
@@ -454,7 +442,7 @@ def _entries(
     )
 
 
-@compiled
+@allocating
 def _encode(
     held: Octets,
     placed: Cube,
@@ -499,7 +487,7 @@ def _encode(
     return out_keys[:k], key_ends[: count + 1], out_values[:v], value_ends[: count + 1]
 
 
-@compiled
+@allocating
 def _decode(
     key_offsets: Offsets,
     key_data: Octets,
@@ -516,11 +504,6 @@ def _decode(
     fault: Fault,
     composite: Fault,
 ) -> tuple[Octets, Cube, Numbers]:
-    key_data, value_data = borrowed_octets(key_data), borrowed_octets(value_data)
-    held, out, spans = borrowed_octets(held), borrowed_octets(out), borrowed_numbers(spans)
-    fault, composite = borrowed_numbers(fault), borrowed_numbers(composite)
-    indexes, keys = borrowed_numbers(indexes), borrowed_numbers(keys)
-    families, columns = borrowed_numbers(families), borrowed_numbers(columns)
     pairs, room, slots = len(key_offsets) - 1, len(out), len(spans)
     bad, bad_count = np.empty((0, 6), dtype=np.int64), 0
     kept = np.empty(64 * pairs + room, dtype=np.uint8)

@@ -3,7 +3,8 @@
 
 Left to itself, numba compiles a function anew for every mixture of integer types it is called with,
 which takes minutes for code that calls as much as this. And it counts references to every array
-around every call, which takes longer than reading a number; `borrowed` arrays have no count.
+around every call, which takes longer than reading a number; only `allocating` functions may make
+arrays, and only they count.
 
 Compiled code is kept on disk for each file, with what it calls from other files inside. So when any
 file of the codec is another one than last time, everything that was kept is thrown away.
@@ -16,9 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numba import carray, njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit, types
 from numpy.typing import NDArray
 
 Octets: TypeAlias = Annotated[NDArray[np.uint8], types.uint8[::1]]
@@ -53,19 +52,25 @@ _forget_other_code()
 
 def compiled(function: Function) -> Function:
     """Compile a function for the types it is annotated with; the result is kept on disk."""
-    return _compile(function, inline=False)
+    return _compile(function)
+
+
+def allocating(function: Function) -> Function:
+    """The same for what makes arrays, which only the code for rare or large things should do."""
+    return _compile(function, _nrt=True)
 
 
 def inlined(function: Function) -> Function:
     """The same for what is too small to be worth a call."""
-    return _compile(function, inline=True)
+    return _compile(function, forceinline=True)
 
 
-def _compile(function: Function, inline: bool) -> Function:
+def _compile(function: Function, **options: bool) -> Function:
     hints = get_type_hints(function, include_extras=True)
     result = _numba_type(hints.pop("return"))
     signature = result(*(_numba_type(hint) for hint in hints.values()))
-    make = njit(signature, cache=True, nogil=True, error_model="numpy", forceinline=inline)
+    options = {"_nrt": False} | options
+    make = njit(signature, cache=True, nogil=True, error_model="numpy", **options)
     done: Function = make(function)
     return done
 
@@ -76,31 +81,3 @@ def _numba_type(hint: Any) -> Any:
     if get_origin(hint) is tuple:
         return types.Tuple([_numba_type(part) for part in get_args(hint)])
     return _PLAIN[hint]
-
-
-@intrinsic
-def _octets_at(_context: Any, _address: Any) -> Any:
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
-
-    return types.CPointer(types.uint8)(types.intp), generate
-
-
-@intrinsic
-def _numbers_at(_context: Any, _address: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.CPointer(types.int64)(types.intp), generate
-
-
-@njit(cache=True, forceinline=True)
-def borrowed_octets(array: Any) -> Any:
-    """The same bytes without a count; the owner must be an argument, which lives long enough."""
-    return carray(_octets_at(array.ctypes.data), array.shape)
-
-
-@njit(cache=True, forceinline=True)
-def borrowed_numbers(array: Any) -> Any:
-    """The same for an array of numbers, of any number of dimensions."""
-    return carray(_numbers_at(array.ctypes.data), array.shape)

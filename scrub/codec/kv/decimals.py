@@ -8,7 +8,7 @@ exponent, the exponent e of 0.d1d2.. * 10^e, and the coefficient's bytes.
 import numpy as np
 from numba import int64, uint8, uint64
 
-from scrub.codec.kv.compiled import Fault, Octets, Word, compiled, inlined
+from scrub.codec.kv.compiled import Fault, Octets, Word, allocating, compiled, inlined
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.integers import (
     byte_count,
@@ -133,7 +133,7 @@ def is_composite_decimal(data: Octets, begin: int, end: int) -> bool:
     return _is_multiple_of_ten(data, start, end)
 
 
-@compiled
+@allocating
 def digits_of(data: Octets, begin: int, end: int, digits: Octets) -> int:
     """A big-endian number's decimal digits, into the end of `digits`; returns where they begin."""
     at = len(digits)
@@ -184,7 +184,7 @@ def _put_pairs_of_word(word: Word, pad: int, flip: int, out: Octets, at: int) ->
     return at + pairs
 
 
-@compiled
+@allocating
 def _put_pairs(
     data: Octets, start: int, end: int, pad: int, flip: int, out: Octets, at: int
 ) -> int:
@@ -272,7 +272,7 @@ def _pairs_to_number(data: Octets, begin: int, end: int, flip: int, number: Octe
     return start
 
 
-@compiled
+@allocating
 def _read_digits(
     data: Octets,
     after: int,
