@@ -19,8 +19,9 @@ from pyspark.sql import SparkSession
 from benchmarks.answers import demand
 from scrub.app.check_tables import run_check
 from scrub.codec.kv.arrow_columns import datums_of
-from scrub.codec.kv.batches import encode, judge
+from scrub.codec.kv.judging import judge
 from scrub.codec.kv.layouts import Layout, layout_of
+from scrub.codec.kv.rows import encode
 from scrub.model.kv import DatumKind, DatumType, Family, KeyPart, KvColumn, KvIndex, KvTable
 from scrub.model.request import CheckRequest
 from scrub.model.result import Status

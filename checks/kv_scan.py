@@ -23,7 +23,8 @@ from scrub.codec.digest import RowDigests, Salt, verify_digest
 from scrub.model.kv import KvTable
 
 if TYPE_CHECKING:
-    from scrub.codec.kv.batches import BadPair, Entries
+    from scrub.codec.kv.entries import Entries
+    from scrub.codec.kv.judging import BadPair
     from scrub.codec.kv.layouts import Layout
 
 ENTRY_SCHEMA = "slot int, expected boolean, key binary, value binary, row binary"
@@ -146,7 +147,7 @@ def layout_and_indexes(spec: KvSpec) -> "tuple[Layout, list[int]]":
 
 
 def _entries(layout: "Layout", wanted: Sequence[int], batch: pa.RecordBatch) -> "Entries":
-    from scrub.codec.kv.batches import entries
+    from scrub.codec.kv.entries import entries
 
     return entries(layout, wanted, batch.column("key"), batch.column("value"))
 

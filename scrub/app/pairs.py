@@ -92,8 +92,8 @@ def _encode(batches: "Iterator[pa.RecordBatch]", table: KvTable) -> "Iterator[pa
     import pyarrow as pa
 
     from scrub.codec.kv.arrow_columns import datums_of
-    from scrub.codec.kv.batches import encode
     from scrub.codec.kv.layouts import layout_of
+    from scrub.codec.kv.rows import encode
 
     layout = layout_of([table])
     for batch in batches:

@@ -13,13 +13,26 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from scrub.codec.kv import anydatum, batches, checksums, decimals, integers, pairs
+from scrub.codec.kv import (
+    anydatum,
+    checksums,
+    decimals,
+    integers,
+    judging,
+    pair_reading,
+    pair_writing,
+    pairs,
+)
 from scrub.codec.kv.datums import is_null, put_body_scalar, put_null
 from scrub.codec.kv.faults import TEXTS, Code
+from scrub.codec.kv.held_rows import Row as HeldRow
 from scrub.codec.kv.kinds import ARRAY, COLLATED, DECIMAL, kind_number
-from scrub.codec.kv.layouts import Layout, layout_of
+from scrub.codec.kv.layouts import Layout, Tables, layout_of
 from scrub.codec.kv.python_datums import from_python, to_python
+from scrub.codec.kv.rows import Datums
+from scrub.codec.kv.rows import encode as write_rows
 from scrub.model.kv import DatumKind, DatumType, KvIndex, KvTable
 from tests.kv.reference_datums import Datum, Invalid, TupleEntry
 from tests.kv.reference_pairs import Pair, Row
@@ -32,7 +45,8 @@ VERDICTS = {
     pairs.NONCANONICAL: "noncanonical_encoding",
     pairs.MISSING: "missing",
 }
-NO_NUMBERS = np.zeros((0, 6), dtype=np.int64)
+NO_NUMBERS = np.zeros((0, 8), dtype=np.int64)
+NO_ROW = HeldRow(np.zeros(0, dtype=np.uint8), NO_NUMBERS)
 
 
 def octets(data: bytes) -> Any:
@@ -232,14 +246,14 @@ def decode_tuple(data: bytes, at: int, types: Mapping[int, DatumType]) -> list[T
 def encode_legacy(datum: Datum, datum_type: DatumType) -> bytes:
     held = in_value(datum, datum_type)
     out = room(len(held))
-    end = pairs.put_bare(kind_number(datum_type), octets(held), 0, len(held), out, 0)
+    end = pair_writing.put_bare(kind_number(datum_type), octets(held), 0, len(held), out, 0)
     return bytes(out[:end])
 
 
 def decode_legacy(tag_and_data: bytes, datum_type: DatumType) -> Datum:
     out, fault, data = room(len(tag_and_data)), no_fault(), octets(tag_and_data)
     kind = kind_number(datum_type)
-    end, size = pairs.read_bare(kind, tag_and_data[0], data, 1, len(data), out, 0, fault)
+    end, size = pair_reading.read_bare(kind, tag_and_data[0], data, 1, len(data), out, 0, fault)
     assert checked(end, fault) == len(data)
     return from_value(bytes(out[:size]), datum_type)
 
@@ -262,13 +276,13 @@ def checksum(key: bytes, tag_and_data: bytes) -> int:
 
 def encode_value(key: bytes, tag_and_data: bytes) -> bytes:
     value = octets(bytes(4) + tag_and_data)
-    pairs.put_checksum(octets(key), 0, len(key), value, 0, len(value))
+    pair_writing.put_checksum(octets(key), 0, len(key), value, 0, len(value))
     return bytes(value)
 
 
 def decode_value(key: bytes, value: bytes) -> bytes:
     fault = no_fault()
-    start = checked(pairs.payload(octets(value), 0, len(value), fault), fault)
+    start = checked(pair_reading.payload(octets(value), 0, len(value), fault), fault)
     if value[start - 4 : start] not in (bytes(4), big_endian(4, checksum(key, value[start:]))):
         raise Invalid(start - 4, TEXTS[Code.CHECKSUM])
     return value[start:]
@@ -276,7 +290,7 @@ def decode_value(key: bytes, value: bytes) -> bytes:
 
 def decode_mvcc(stored: bytes) -> tuple[bytes | None, bytes]:
     fault = no_fault()
-    start = pairs.payload(octets(stored), 0, len(stored), fault) - 4
+    start = pair_reading.payload(octets(stored), 0, len(stored), fault) - 4
     if fault[0]:
         if fault[0] != Code.TOMBSTONE:
             checked(-1, fault)
@@ -286,23 +300,28 @@ def decode_mvcc(stored: bytes) -> tuple[bytes | None, bytes]:
 
 def decode_wrapper(message: bytes) -> tuple[bytes, bool]:
     fault = no_fault()
-    begin, end, deleted = pairs.wrapped(octets(message), 0, len(message), fault)
+    begin, end, deleted = pair_reading.wrapped(octets(message), 0, len(message), fault)
     return message[checked(begin, fault) : end], bool(deleted)
 
 
 # ----------------------------------------------------------------------------- parts of keys
 
 
+def tables_of(index: NDArray[np.int64]) -> Tables:
+    """A table of which nothing but an index's numbers is known."""
+    return Tables(index, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS)
+
+
 def encode_family(family: int) -> bytes:
     out = room(16)
     nothing = np.zeros((1, 10), dtype=np.int64)
-    end = pairs.put_index_columns(0, family, nothing, NO_NUMBERS, octets(b""), NO_NUMBERS, out, 0)
+    end = pair_writing.put_index_columns(0, family, tables_of(nothing), NO_ROW, out, 0)
     return bytes(out[:end])
 
 
 def decode_family(key: bytes, at: int) -> int:
     fault = no_fault()
-    family, end = pairs.read_family(octets(key), at, len(key), fault)
+    family, end = pair_reading.read_family(octets(key), at, len(key), fault)
     checked(end, fault)
     return int(family)
 
@@ -310,7 +329,7 @@ def decode_family(key: bytes, at: int) -> int:
 def encode_prefix(table_id: int, index_id: int) -> bytes:
     out = room(32)
     index = np.array([[table_id, index_id, *[0] * 8]], dtype=np.int64)
-    end = pairs.put_index_key(0, 0, index, NO_NUMBERS, octets(b""), NO_NUMBERS, out, 0)
+    end = pair_writing.put_index_key(0, 0, tables_of(index), NO_ROW, out, 0)
     return bytes(out[: end - 1])
 
 
@@ -322,7 +341,7 @@ def layout_for(table: KvTable) -> Layout:
     return layout_of([table])
 
 
-def datums_of(table: KvTable, rows: Iterable[Row]) -> batches.Datums:
+def datums_of(table: KvTable, rows: Iterable[Row]) -> Datums:
     """Rows in the form that batches are written from."""
     held, places = bytearray(), []
 
@@ -345,14 +364,14 @@ def datums_of(table: KvTable, rows: Iterable[Row]) -> batches.Datums:
                 spans.append((*place(in_value(datum, column.type)), -1, -1))
         places.append(spans)
     shape = (len(places), len(table.columns), 4)
-    return batches.Datums(octets(bytes(held)), np.array(places, dtype=np.int64).reshape(shape))
+    return Datums(octets(bytes(held)), np.array(places, dtype=np.int64).reshape(shape))
 
 
 def encode_rows(table: KvTable, index: KvIndex | None, rows: Iterable[Row]) -> list[Pair]:
     """The pairs of some rows in one index, None being the primary one, with their checksums."""
     layout = layout_for(table)
     number = layout.secondary(0, index.name) if index else layout.primary(0)
-    keys, values = batches.encode(layout, number, datums_of(table, rows))
+    keys, values = write_rows(layout, number, datums_of(table, rows))
     return list(zip(keys.to_pylist(), values.to_pylist(), strict=True))
 
 
@@ -364,8 +383,8 @@ def encode_entry(table: KvTable, index: KvIndex, row: Row) -> list[Pair]:
     return [(key, value[4:]) for key, value in encode_rows(table, index, [row])]
 
 
-def judge(table: KvTable, stored: Sequence[Pair]) -> list[batches.BadPair]:
-    return batches.judge(layout_for(table), *arrays_of(stored))
+def judge(table: KvTable, stored: Sequence[Pair]) -> list[judging.BadPair]:
+    return judging.judge(layout_for(table), *arrays_of(stored))
 
 
 def arrays_of(stored: Sequence[Pair]) -> tuple[pa.Array, pa.Array]:

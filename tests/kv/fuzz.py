@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from scrub.codec.kv import batches, pairs
+from scrub.codec.kv import entries, judging, pairs
 from scrub.model.kv import KvTable
 from tests.kv import fast
 from tests.kv.reference_pairs import (
@@ -195,12 +195,12 @@ def compare(table: KvTable, stored: Sequence[Pair]) -> Counter[str]:
 
 
 def compare_with_entries(
-    table: KvTable, stored: Sequence[Pair], bad: Sequence[batches.BadPair]
+    table: KvTable, stored: Sequence[Pair], bad: Sequence[judging.BadPair]
 ) -> None:
     """Reading pairs for their entries, whole rows at a time, must find the same faults."""
     layout = fast.layout_for(table)
     wanted = [layout.secondary(0, index.name) for index in table.indexes]
-    read = batches.entries(layout, wanted, *fast.arrays_of(stored))
+    read = entries.entries(layout, wanted, *fast.arrays_of(stored))
     again = [one for one in read.bad if one.verdict != pairs.MISSING]
     for one, other in zip(bad, again, strict=False):
         if one != other:

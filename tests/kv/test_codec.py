@@ -18,11 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrub.codec.kv import batches, pairs
+from scrub.codec.kv import entries, judging, pairs
 from scrub.codec.kv.faults import TEXTS, Code
 from scrub.codec.kv.kinds import kind_number
 from scrub.codec.kv.layouts import layout_of
 from scrub.codec.kv.python_datums import from_python, to_python
+from scrub.codec.kv.rows import decode as read_rows
 from scrub.model.kv import DatumKind, DatumType, Family, KeyPart, KvColumn, KvIndex, KvTable
 from tests.kv import fast, reference_datums, reference_pairs
 from tests.kv.reference_datums import INT64_MAX, INT64_MIN, Datum, Invalid
@@ -239,7 +240,7 @@ def test_tables_may_share_a_batch(sample: list[tuple[KvTable, list[Row]]]) -> No
         for row in several
         for pair in stored(all_pairs(table, row))
     ]
-    assert batches.judge(layout, *fast.arrays_of(everything)) == []
+    assert judging.judge(layout, *fast.arrays_of(everything)) == []
     other = fast.encode_rows(sample[0][0], None, sample[0][1])
     (unexpected, *_) = fast.judge(sample[1][0], other)
     assert unexpected.verdict == pairs.UNEXPECTED
@@ -251,7 +252,7 @@ def test_rows_decode_to_what_they_were_written_from(sample: tuple[KvTable, list[
     table, several = sample
     layout = fast.layout_for(table)
     everything = stored([pair for row in several for pair in all_pairs(table, row)])
-    decoded, bad = batches.decode(layout, layout.primary(0), *fast.arrays_of(everything))
+    decoded, bad = read_rows(layout, layout.primary(0), *fast.arrays_of(everything))
     assert bad == []
     by_key: dict[bytes, dict[int, bytes]] = {}
     for (key, _), spans in zip(everything, decoded.spans.tolist(), strict=True):
@@ -293,7 +294,7 @@ def read_entries(table: KvTable, some: Sequence[Pair]) -> tuple[list[Entry], lis
     layout = fast.layout_for(table)
     chosen = [index for index in table.indexes if rows_tell(table, index)]
     wanted = [layout.secondary(0, index.name) for index in chosen]
-    read = batches.entries(layout, wanted, *fast.arrays_of(some))
+    read = entries.entries(layout, wanted, *fast.arrays_of(some))
     assert read.bad == []
     assert not read.lost
     of: dict[bool, list[Entry]] = {True: [], False: []}
@@ -361,7 +362,7 @@ def test_a_row_without_its_first_family_is_missed_once(
     chosen = data.draw(st.integers(0, len(of_row) - 1))
     rest = [*of_row[:chosen], of_row[chosen][1:], *of_row[chosen + 1 :]]
     some = sorted(stored([pair for one in rest for pair in one]))
-    read = batches.entries(layout, wanted, *fast.arrays_of(some))
+    read = entries.entries(layout, wanted, *fast.arrays_of(some))
     if len(of_row[chosen]) == 1:
         assert read.bad == []
     else:
@@ -419,8 +420,8 @@ def test_one_bad_pair_in_a_million_is_found() -> None:
     keys = pa.concat_arrays([keys[:place], bad_key, keys[place + 1 :]])
     values = pa.concat_arrays([values[:place], bad_value, values[place + 1 :]])
     begin = time.monotonic()
-    assert batches.judge(fast.layout_for(GOODS), keys, values) == [
-        batches.BadPair(place, pairs.INVALID, 0, Code.LENGTH, 6, True)
+    assert judging.judge(fast.layout_for(GOODS), keys, values) == [
+        judging.BadPair(place, pairs.INVALID, 0, Code.LENGTH, 6, True)
     ]
     assert time.monotonic() - begin < 30
 
@@ -444,10 +445,10 @@ def table_of(*types: DatumType, **others: object) -> KvTable:
     return KvTable(id=51, name="table", columns=columns, **(told | others))  # type: ignore[arg-type]
 
 
-def read(table: KvTable, some: Sequence[Pair]) -> batches.Entries:
+def read(table: KvTable, some: Sequence[Pair]) -> entries.Entries:
     layout = fast.layout_for(table)
     wanted = [layout.secondary(0, index.name) for index in table.indexes]
-    return batches.entries(layout, wanted, *fast.arrays_of(some))
+    return entries.entries(layout, wanted, *fast.arrays_of(some))
 
 
 def test_seconds_that_overflow_are_invalid() -> None:
@@ -642,15 +643,15 @@ def test_arrow_arrays_may_be_empty_sliced_chunked_or_have_null() -> None:
     layout = fast.layout_for(GOODS)
     key, value = fast.arrays_of(stored(all_pairs(GOODS, {1: 7, 2: b"name", 3: None})))
     for nothing in (key[:0], pa.array([], pa.binary()), pa.chunked_array([], pa.binary())):
-        assert batches.judge(layout, nothing, nothing) == []
-        assert len(batches.entries(layout, [1], nothing, nothing).keys) == 0
-    assert batches.judge(layout, key[1:], value[1:]) == []
-    assert batches.judge(layout, pa.chunked_array([key, key]), pa.chunked_array([value] * 2)) == []
+        assert judging.judge(layout, nothing, nothing) == []
+        assert len(entries.entries(layout, [1], nothing, nothing).keys) == 0
+    assert judging.judge(layout, key[1:], value[1:]) == []
+    assert judging.judge(layout, pa.chunked_array([key, key]), pa.chunked_array([value] * 2)) == []
     # Bytes that a NULL hides are not read.
     hidden = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), 1, [pa.py_buffer(b"\x00"), *value[:1].buffers()[1:]]
     )
-    (bad,) = batches.judge(layout, key[:1], hidden)
+    (bad,) = judging.judge(layout, key[:1], hidden)
     assert bad.code is Code.TOMBSTONE
 
 

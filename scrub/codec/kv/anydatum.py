@@ -11,7 +11,6 @@ from numba import int64, uint8, uint64
 
 from scrub.codec.kv.compiled import Fault, Octets, allocating, compiled, inlined
 from scrub.codec.kv.datums import (
-    BOOL_TAG,
     is_composite_scalar,
     put_body_scalar,
     put_key_scalar,
@@ -39,17 +38,6 @@ from scrub.codec.kv.kinds import (
     UUID,
 )
 
-CUT_OFF, ARRAY_TAG, ARRAY_BODY, LENGTH, COLUMN_TYPE, LEFT_OVER = (
-    int(code)
-    for code in (
-        Code.CUT_OFF,
-        Code.ARRAY_TAG,
-        Code.ARRAY_BODY,
-        Code.LENGTH,
-        Code.COLUMN_TYPE,
-        Code.LEFT_OVER,
-    )
-)
 NULL_TYPE, INT_TYPE, FLOAT_TYPE, DECIMAL_TYPE, BYTES_TYPE = 1, 3, 4, 5, 6
 TRUE_TYPE, FALSE_TYPE, ARRAY_TYPE = 10, 11, 13
 ESCAPED_TYPE = 15  # this and larger ones follow in a number of their own
@@ -103,7 +91,7 @@ def read_tag(data: Octets, at: int, end: int, fault: Fault) -> tuple[int, int, i
     if number == uint64(ESCAPED_TYPE):
         number, at = read_groups(data, at, end, fault)
         if at >= 0 and number > uint64(255):
-            return int64(0), int64(0), fail(fault, COLUMN_TYPE, at)
+            return int64(0), int64(0), fail(fault, Code.COLUMN_TYPE, at)
     return int64(word >> uint64(4)), int64(number), at
 
 
@@ -117,7 +105,7 @@ def _read_element(
     """An element's body, made canonical: read into its held form and written again."""
     if kind == BOOL:
         if at >= end or (data[at] != TRUE_TYPE and data[at] != FALSE_TYPE):
-            return fail(fault, BOOL_TAG, at), o
+            return fail(fault, Code.BOOL, at), o
         out[o] = data[at]
         return at + 1, o + 1
     at, stop = read_body_scalar(kind, data, at, end, held, 0, fault)
@@ -154,24 +142,24 @@ def read_array_body(
     """An array's body, which ends where the bytes do."""
     begin = at
     if at >= end or (data[at] != 0x01 and data[at] != 0x11):
-        return fail(fault, ARRAY_BODY, at), o
+        return fail(fault, Code.ARRAY_BODY, at), o
     has_nulls = data[at] == 0x11
     _, number, at = read_tag(data, at + 1, end, fault)
     if at < 0:
         return at, o
     if number != type_number(kind):
-        return fail(fault, ARRAY_BODY, begin + 1), o
+        return fail(fault, Code.ARRAY_BODY, begin + 1), o
     word, at = read_groups(data, at, end, fault)
     if at < 0:
         return at, o
     if word > uint64(8 * (end - begin)):
-        return fail(fault, LENGTH, at), o
+        return fail(fault, Code.LENGTH, at), o
     count = int64(word)
     nulls = np.zeros(count, dtype=np.uint8)
     if has_nulls:
         size = (count + 7) // 8
         if at + size > end:
-            return fail(fault, CUT_OFF, end), o
+            return fail(fault, Code.CUT_OFF, end), o
         for position in range(count):
             nulls[position] = (data[at + position // 8] >> uint8(position % 8)) & 1
         at += size
@@ -184,7 +172,7 @@ def read_array_body(
             if at < 0:
                 return at, o
     if at != end:
-        return fail(fault, LEFT_OVER, at), o
+        return fail(fault, Code.LEFT_OVER, at), o
     return at, _put_array(kind, nulls, count, elements, length, out, o)
 
 
@@ -193,7 +181,7 @@ def _read_key_array(
     kind: int, data: Octets, at: int, end: int, descending: bool, out: Octets, o: int, fault: Fault
 ) -> tuple[int, int]:
     if at >= end or data[at] != (0x40 if descending else 0x3F):
-        return fail(fault, ARRAY_TAG, at), o
+        return fail(fault, Code.ARRAY_TAG, at), o
     stop, null = (0xFF, 0xFE) if descending else (0x00, 0x01)
     at += 1
     room = _ROOM * (end - at) + 64
@@ -215,7 +203,7 @@ def _read_key_array(
                 length = put_body_scalar(kind, held, 0, size, elements, length)
         count += 1
     if at >= end:
-        return fail(fault, CUT_OFF, at), o
+        return fail(fault, Code.CUT_OFF, at), o
     return at + 1, _put_array(kind, nulls, count, elements, length, out, o)
 
 
@@ -299,18 +287,18 @@ def read_tagged(
     """What follows a column's tag, whose type is `number`, which must be one of this kind."""
     if kind == BOOL:
         if number != TRUE_TYPE and number != FALSE_TYPE:
-            return fail(fault, COLUMN_TYPE, at), o
+            return fail(fault, Code.COLUMN_TYPE, at), o
         out[o] = 1 if number == TRUE_TYPE else 0
         return at, o + 1
     if number != type_number(kind):
-        return fail(fault, COLUMN_TYPE, at), o
+        return fail(fault, Code.COLUMN_TYPE, at), o
     if kind >= ARRAY:
         begin = at
         length, at = read_groups(data, at, end, fault)
         if at < 0:
             return at, o
         if length > uint64(end - at):
-            return fail(fault, LENGTH, begin), o
+            return fail(fault, Code.LENGTH, begin), o
         return read_array_body(kind - ARRAY, data, at, at + int64(length), out, o, fault)
     return read_body_scalar(kind, data, at, end, out, o, fault)
 
@@ -348,21 +336,21 @@ def skip_tagged(number: int, data: Octets, at: int, end: int, fault: Fault) -> i
     if kind >= 0:
         return read_body_scalar(kind, data, at, end, held, 0, fault)[0]
     if number != ARRAY_TYPE:
-        return fail(fault, COLUMN_TYPE, at)
+        return fail(fault, Code.COLUMN_TYPE, at)
     length, after = read_groups(data, at, end, fault)
     if after < 0:
         return after
     if length > uint64(end - after):
-        return fail(fault, LENGTH, at)
+        return fail(fault, Code.LENGTH, at)
     stop = after + int64(length)
     if after == stop:
-        return fail(fault, ARRAY_BODY, after)
+        return fail(fault, Code.ARRAY_BODY, after)
     _, element, inside = read_tag(data, after + 1, stop, fault)
     if inside < 0:
         return inside
     kind = _kind_of_type(element)
     if kind < 0:
-        return fail(fault, ARRAY_BODY, after)
+        return fail(fault, Code.ARRAY_BODY, after)
     return read_array_body(kind, data, after, stop, held, 0, fault)[0]
 
 

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from scrub.codec.kv.batches import Datums
 from scrub.codec.kv.compiled import Octets, Offsets, allocating
 from scrub.codec.kv.decimals import digits_of, put_decimal
+from scrub.codec.kv.held_rows import HELD, HELD_END
 from scrub.codec.kv.integers import put_big_endian
-from scrub.codec.kv.pairs import HELD, HELD_END
+from scrub.codec.kv.rows import Datums
 from scrub.model.kv import DatumKind, KvColumn, KvTable
 
 WRITABLE = (

@@ -80,4 +80,7 @@ def _numba_type(hint: Any) -> Any:
         return get_args(hint)[1]
     if get_origin(hint) is tuple:
         return types.Tuple([_numba_type(part) for part in get_args(hint)])
+    if hasattr(hint, "_fields"):
+        parts = get_type_hints(hint, include_extras=True).values()
+        return types.BaseTuple.from_types([_numba_type(part) for part in parts], hint)
     return _PLAIN[hint]

@@ -53,43 +53,6 @@ from scrub.codec.kv.kinds import (
     UUID,
 )
 
-(
-    CUT_OFF,
-    BYTES_TAG,
-    ESCAPE,
-    FLOAT_TAG,
-    TIME_TAG,
-    INTERVAL_TAG,
-    INTERVAL_RANGE,
-    TIMETZ_TAG,
-    UUID_LENGTH,
-    INET_BYTES,
-    BIT_TAG,
-    BIT_LAST,
-    LENGTH,
-    BOOL_TAG,
-    INT_RANGE,
-) = (
-    int(code)
-    for code in (
-        Code.CUT_OFF,
-        Code.BYTES_TAG,
-        Code.ESCAPE,
-        Code.FLOAT_TAG,
-        Code.TIME_TAG,
-        Code.INTERVAL_TAG,
-        Code.INTERVAL_RANGE,
-        Code.TIMETZ_TAG,
-        Code.UUID_LENGTH,
-        Code.INET,
-        Code.BIT_TAG,
-        Code.BIT_LAST,
-        Code.LENGTH,
-        Code.BOOL,
-        Code.INT_RANGE,
-    )
-)
-
 NAN_BITS = np.uint64(0x7FF8000000000001)  # the one NaN: Go's math.NaN()
 MINUS_ZERO = np.uint64(1 << 63)
 INFINITY_BITS = np.uint64(0x7FF0000000000000)
@@ -125,7 +88,7 @@ def read_key_bytes(
     data: Octets, at: int, end: int, descending: bool, out: Octets, o: int, fault: Fault
 ) -> tuple[int, int]:
     if at >= end or data[at] != (0x13 if descending else 0x12):
-        return fail(fault, BYTES_TAG, at), o
+        return fail(fault, Code.BYTES_TAG, at), o
     flip = uint8(0xFF) if descending else uint8(0)
     at += 1
     while at < end:
@@ -136,16 +99,16 @@ def read_key_bytes(
             at += 1
             continue
         if at + 1 >= end:
-            return fail(fault, ESCAPE, at + 1), o
+            return fail(fault, Code.ESCAPE, at + 1), o
         second = data[at + 1] ^ flip
         if second == 0x01:
             return at + 2, o
         if second != 0xFF:
-            return fail(fault, ESCAPE, at + 1), o
+            return fail(fault, Code.ESCAPE, at + 1), o
         out[o] = 0
         o += 1
         at += 2
-    return fail(fault, ESCAPE, at), o
+    return fail(fault, Code.ESCAPE, at), o
 
 
 @compiled
@@ -172,14 +135,14 @@ def read_key_float(
     data: Octets, at: int, end: int, descending: bool, out: Octets, o: int, fault: Fault
 ) -> tuple[int, int]:
     if at >= end or data[at] < 0x02 or data[at] > 0x06:
-        return fail(fault, FLOAT_TAG, at), o
+        return fail(fault, Code.FLOAT_TAG, at), o
     tag = data[at]
     if tag == 0x02 or tag == 0x06:
         return at + 1, put_word(NAN_BITS, out, o)
     if tag == 0x04:
         return at + 1, put_word(uint64(0), out, o)
     if at + 9 > end:
-        return fail(fault, CUT_OFF, end), o
+        return fail(fault, Code.CUT_OFF, end), o
     bits = get_big_endian(data, at + 1, 8)
     if tag == 0x03:
         bits = ~bits
@@ -262,7 +225,7 @@ def _read_key_interval(
 ) -> tuple[int, int]:
     begin = at
     if at >= end or data[at] != 0x16:
-        return fail(fault, INTERVAL_TAG, at), o
+        return fail(fault, Code.INTERVAL_TAG, at), o
     at, after = _read_key_numbers(data, at + 1, end, 3, descending, out, o, fault)
     if at < 0:
         return at, o
@@ -270,7 +233,7 @@ def _read_key_interval(
     whole, fits = _whole_days(months, days)
     nanos, rest_fits = subtracted(total, whole)
     if not fits or not rest_fits:
-        return fail(fault, INTERVAL_RANGE, begin), o
+        return fail(fault, Code.INTERVAL_RANGE, begin), o
     put_word(uint64(months), out, o)
     put_word(uint64(days), out, o + 8)
     put_word(uint64(nanos), out, o + 16)
@@ -302,7 +265,7 @@ def _read_key_bits(
     data: Octets, at: int, end: int, descending: bool, out: Octets, o: int, fault: Fault
 ) -> tuple[int, int]:
     if at >= end or data[at] != (0x3B if descending else 0x3A):
-        return fail(fault, BIT_TAG, at), o
+        return fail(fault, Code.BIT_TAG, at), o
     stop = 0xFF if descending else 0x00
     at += 1
     words, target = 0, o + 8
@@ -313,13 +276,13 @@ def _read_key_bits(
         target = put_big_endian(word, 8, out, target)
         words += 1
     if at >= end:
-        return fail(fault, CUT_OFF, at), o
+        return fail(fault, Code.CUT_OFF, at), o
     begin = at + 1
     last, at = read_uvarint(data, begin, end, descending, fault)
     if at < 0:
         return at, o
     if last > uint64(64) or (words == 0) != (last == uint64(0)):
-        return fail(fault, BIT_LAST, begin), o
+        return fail(fault, Code.BIT_LAST, begin), o
     bits = 64 * (words - 1) + int64(last) if words else 0
     put_word(uint64(bits), out, o)
     _clear_padding(out, o)
@@ -378,21 +341,21 @@ def read_key_scalar(
         return at, o + 1
     if kind == TIMESTAMP:
         if at >= end or data[at] != 0x14:
-            return fail(fault, TIME_TAG, at), o
+            return fail(fault, Code.TIME_TAG, at), o
         at, after = _read_key_numbers(data, at + 1, end, 2, descending, out, o, fault)
         if at >= 0 and not _normalised_time(out, o):
-            return fail(fault, INT_RANGE, begin), o
+            return fail(fault, Code.INT_RANGE, begin), o
         return at, after
     if kind == TIMETZ:
         if at >= end or data[at] != 0x3C:
-            return fail(fault, TIMETZ_TAG, at), o
+            return fail(fault, Code.TIMETZ_TAG, at), o
         at, after = _read_key_numbers(data, at + 1, end, 2, descending, out, o, fault)
         if at < 0:
             return at, o
         offset = get_int(out, o + 8)
         local, fits = subtracted(get_int(out, o), wrapped_product(offset, 1_000_000))
         if offset > MAX_OFFSET or offset < -MAX_OFFSET or not fits:
-            return fail(fault, INT_RANGE, begin), o
+            return fail(fault, Code.INT_RANGE, begin), o
         put_word(uint64(local), out, o)
         return at, after
     if kind == INTERVAL:
@@ -403,9 +366,9 @@ def read_key_scalar(
     if at < 0:
         return at, o
     if kind == UUID and after - o != 16:
-        return fail(fault, UUID_LENGTH, begin), o
+        return fail(fault, Code.UUID_LENGTH, begin), o
     if kind == INET and not is_inet(out, o, after):
-        return fail(fault, INET_BYTES, begin), o
+        return fail(fault, Code.INET, begin), o
     return at, after
 
 
@@ -451,10 +414,10 @@ def read_bits_body(
     if at < 0:
         return at, o
     if bits > uint64(8 * (end - at)):
-        return fail(fault, LENGTH, begin), o
+        return fail(fault, Code.LENGTH, begin), o
     words = (int64(bits) + 63) // 64
     if at + 8 * words > end:
-        return fail(fault, CUT_OFF, end), o
+        return fail(fault, Code.CUT_OFF, end), o
     put_word(bits, out, o)
     after = copy_octets(data, at, at + 8 * words, out, o + 8)
     _clear_padding(out, o)
@@ -470,7 +433,7 @@ def read_decimal_body(
     if at < 0:
         return at, o
     if length > uint64(end - at):
-        return fail(fault, LENGTH, begin), o
+        return fail(fault, Code.LENGTH, begin), o
     return read_decimal(data, at, at + int64(length), out, o, fault)
 
 
@@ -479,7 +442,7 @@ def read_float_body(
     data: Octets, at: int, end: int, out: Octets, o: int, fault: Fault
 ) -> tuple[int, int]:
     if at + 8 > end:
-        return fail(fault, CUT_OFF, end), o
+        return fail(fault, Code.CUT_OFF, end), o
     return at + 8, put_word(get_big_endian(data, at, 8), out, o)
 
 
@@ -497,7 +460,7 @@ def read_body_scalar(
         if at < 0:
             return at, o
         if length > uint64(end - at):
-            return fail(fault, LENGTH, begin), o
+            return fail(fault, Code.LENGTH, begin), o
         stop = at + int64(length)
         return stop, copy_octets(data, at, stop, out, o)
     if kind == DECIMAL:
@@ -506,14 +469,14 @@ def read_body_scalar(
         return read_float_body(data, at, end, out, o, fault)
     if kind == UUID:
         if at + 16 > end:
-            return fail(fault, CUT_OFF, end), o
+            return fail(fault, Code.CUT_OFF, end), o
         return at + 16, copy_octets(data, at, at + 16, out, o)
     if kind == INET:
         stop = at + (18 if at < end and data[at] == 1 else 6)
         if stop > end:
-            return fail(fault, CUT_OFF, end), o
+            return fail(fault, Code.CUT_OFF, end), o
         if not is_inet(data, at, stop):
-            return fail(fault, INET_BYTES, at), o
+            return fail(fault, Code.INET, at), o
         return stop, copy_octets(data, at, stop, out, o)
     if kind == BIT:
         return read_bits_body(data, at, end, out, o, fault)
@@ -525,7 +488,7 @@ def read_body_scalar(
             return at, o
         after = put_word(uint64(number), out, after)
     if kind == TIMESTAMP and not _normalised_time(out, o):
-        return fail(fault, INT_RANGE, begin), o
+        return fail(fault, Code.INT_RANGE, begin), o
     return at, after
 
 

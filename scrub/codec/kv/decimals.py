@@ -19,16 +19,6 @@ from scrub.codec.kv.integers import (
     read_uvarint,
 )
 
-TAG, END, PAIR, EXPONENT, LEFT_OVER = (
-    int(code)
-    for code in (
-        Code.DECIMAL_TAG,
-        Code.DECIMAL_END,
-        Code.DECIMAL_PAIR,
-        Code.DECIMAL_EXPONENT,
-        Code.LEFT_OVER,
-    )
-)
 NAN, NAN_DESC, MINUS_INFINITY, PLUS_INFINITY, ZERO = 0x18, 0x36, 0x19, 0x35, 0x27
 EXPONENT_MAX = np.uint64(1 << 31)  # what CockroachDB's decimals can hold
 HUNDREDS_MAX = np.uint64(1 << 30)
@@ -80,11 +70,11 @@ def read_decimal(
 ) -> tuple[int, int]:
     """A value's decimal, which ends where the bytes do, in canonical form into `out`."""
     if at >= end:
-        return fail(fault, TAG, at), o
+        return fail(fault, Code.DECIMAL_TAG, at), o
     tag = int64(data[at])
     if _is_special(tag):
         if at + 1 != end:
-            return fail(fault, LEFT_OVER, at + 1), o
+            return fail(fault, Code.LEFT_OVER, at + 1), o
         out[o] = tag
         return end, o + 1
     exponent, after = int64(0), at + 1
@@ -93,10 +83,10 @@ def read_decimal(
         if after < 0:
             return after, o
         if word > EXPONENT_MAX:
-            return fail(fault, EXPONENT, at + 1), o
+            return fail(fault, Code.DECIMAL_EXPONENT, at + 1), o
         exponent = int64(word) if tag == 0x1A or tag == 0x34 else -int64(word)
     elif tag != 0x25 and tag != 0x29:
-        return fail(fault, TAG, at), o
+        return fail(fault, Code.DECIMAL_TAG, at), o
     return end, put_decimal(_is_negative(tag), exponent, data, after, end, out, o)
 
 
@@ -289,12 +279,12 @@ def _read_digits(
     while stop < end and data[stop] != 0:
         stop += 1
     if stop >= end or stop == after:
-        return fail(fault, END, stop), o
+        return fail(fault, Code.DECIMAL_END, stop), o
     terminator = stop
     flip = 0xFF if negative else 0
     for position in range(after, stop):
         if (data[position] ^ flip) >> 1 > 99:
-            return fail(fault, PAIR, position), o
+            return fail(fault, Code.DECIMAL_PAIR, position), o
     while stop > after and (data[stop - 1] ^ flip) >> 1 == 0:
         stop -= 1  # zeros at the end, which only a careless writer leaves
     zeros = 0
@@ -319,7 +309,7 @@ def read_key_decimal(
 ) -> tuple[int, int]:
     """A key's decimal in canonical value form into `out`."""
     if at >= end:
-        return fail(fault, TAG, at), o
+        return fail(fault, Code.DECIMAL_TAG, at), o
     tag = int64(data[at])
     if tag == NAN or tag == NAN_DESC:
         out[o] = NAN
@@ -331,7 +321,7 @@ def read_key_decimal(
         out[o] = ZERO
         return at + 1, o + 1
     if tag < 0x1A or tag > 0x34:
-        return fail(fault, TAG, at), o
+        return fail(fault, Code.DECIMAL_TAG, at), o
     negative = tag <= 0x26
     after = at + 1
     if 0x1B <= tag <= 0x25:
@@ -344,7 +334,7 @@ def read_key_decimal(
         if after < 0:
             return after, o
         if word > HUNDREDS_MAX:
-            return fail(fault, EXPONENT, at + 1), o
+            return fail(fault, Code.DECIMAL_EXPONENT, at + 1), o
         hundreds = -int64(word) if is_small else int64(word)
     flip = 0xFF if negative else 0
     word, stop, pair = uint64(0), after, 0

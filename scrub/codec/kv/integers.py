@@ -12,9 +12,6 @@ from numba import int64, uint8, uint64
 from scrub.codec.kv.compiled import Fault, Octets, Word, compiled, inlined
 from scrub.codec.kv.faults import Code, fail
 
-CUT_OFF, INT_TAG, INT_RANGE, VARINT = (
-    int(code) for code in (Code.CUT_OFF, Code.INT_TAG, Code.INT_RANGE, Code.VARINT)
-)
 MAX_INT = np.uint64((1 << 63) - 1)
 
 
@@ -144,20 +141,20 @@ def _read_long_uvarint(
     data: Octets, at: int, end: int, descending: bool, fault: Fault
 ) -> tuple[Word, int]:
     if at >= end:
-        return uint64(0), fail(fault, CUT_OFF, at)
+        return uint64(0), fail(fault, Code.CUT_OFF, at)
     tag = int64(data[at])
     if descending:
         if tag < 0x80 or tag > 0x88:
-            return uint64(0), fail(fault, INT_TAG, at)
+            return uint64(0), fail(fault, Code.INT_TAG, at)
         count = 0x88 - tag
     else:
         if tag < 0x88 or tag > 0xFD:
-            return uint64(0), fail(fault, INT_TAG, at)
+            return uint64(0), fail(fault, Code.INT_TAG, at)
         if tag <= 0xF5:
             return uint64(tag - 0x88), at + 1
         count = tag - 0xF5
     if at + 1 + count > end:
-        return uint64(0), fail(fault, CUT_OFF, end)
+        return uint64(0), fail(fault, Code.CUT_OFF, end)
     word = get_big_endian(data, at + 1, count)
     if descending and count:
         word = ~word & (uint64(0xFFFFFFFFFFFFFFFF) >> uint64(64 - 8 * count))
@@ -197,27 +194,27 @@ def _read_long_varint(
     data: Octets, at: int, end: int, descending: bool, fault: Fault
 ) -> tuple[int, int]:
     if at >= end:
-        return int64(0), fail(fault, CUT_OFF, at)
+        return int64(0), fail(fault, Code.CUT_OFF, at)
     tag = int64(data[at])
     if tag < 0x80 or tag > 0xFD:
-        return int64(0), fail(fault, INT_TAG, at)
+        return int64(0), fail(fault, Code.INT_TAG, at)
     if tag >= 0x88:
         word, after = read_uvarint(data, at, end, False, fault)
         if after < 0:
             return int64(0), after
         if word > MAX_INT:
-            return int64(0), fail(fault, INT_RANGE, at)
+            return int64(0), fail(fault, Code.INT_RANGE, at)
         number = int64(word)
     else:
         count = 0x88 - tag
         after = at + 1 + count
         if after > end:
-            return int64(0), fail(fault, CUT_OFF, end)
+            return int64(0), fail(fault, Code.CUT_OFF, end)
         # What is stored are the low bytes of a negative number; those above them are all ones.
         word = ~get_big_endian(data, at + 1, count)
         word &= uint64(0xFFFFFFFFFFFFFFFF) >> uint64(64 - 8 * count)
         if word > MAX_INT:
-            return int64(0), fail(fault, INT_RANGE, at)
+            return int64(0), fail(fault, Code.INT_RANGE, at)
         number = ~int64(word)
     return (~number if descending else number), after
 
@@ -262,10 +259,10 @@ def _read_long_leb128(data: Octets, at: int, end: int, fault: Fault) -> tuple[Wo
     word, shift, begin = uint64(0), 0, at
     while True:
         if at >= end:
-            return uint64(0), fail(fault, CUT_OFF, at)
+            return uint64(0), fail(fault, Code.CUT_OFF, at)
         octet = uint64(data[at])
         if shift == 63 and octet > uint64(1):
-            return uint64(0), fail(fault, VARINT, begin)
+            return uint64(0), fail(fault, Code.VARINT, begin)
         word |= (octet & uint64(0x7F)) << uint64(shift)
         at += 1
         if octet < uint64(0x80):
@@ -313,9 +310,9 @@ def _read_long_groups(data: Octets, at: int, end: int, fault: Fault) -> tuple[Wo
     word, begin = uint64(0), at
     while True:
         if at >= end:
-            return uint64(0), fail(fault, CUT_OFF, at)
+            return uint64(0), fail(fault, Code.CUT_OFF, at)
         if word >> uint64(57) or at - begin == 10:
-            return uint64(0), fail(fault, VARINT, begin)
+            return uint64(0), fail(fault, Code.VARINT, begin)
         octet = uint64(data[at])
         word = (word << uint64(7)) | (octet & uint64(0x7F))
         at += 1

@@ -6,6 +6,7 @@ A `Layout` holds the pairs of one or several tables. A column's slot is its posi
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,9 +31,18 @@ FAMILY_ID, FORM, COLUMNS_FROM, COLUMNS_TO = range(4)
 COLUMN_ID, COLUMN_SLOT, COLUMN_KIND, ROLE, COLUMN_NULLABLE = range(5)
 
 
+class Tables(NamedTuple):
+    """What compiled code gets; rows of one array refer to ranges of the next."""
+
+    indexes: Numbers
+    keys: Numbers
+    families: Numbers
+    columns: Numbers
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Every index of some tables; rows of one array refer to ranges of the next."""
+    """Every index of some tables, as numbers."""
 
     tables: tuple[KvTable, ...]
     indexes: Numbers
@@ -42,8 +52,8 @@ class Layout:
     slots: int
     names: tuple[str | None, ...]  # of the indexes; None is the primary one
 
-    def arrays(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-        return self.indexes, self.keys, self.families, self.columns
+    def numbers(self) -> Tables:
+        return Tables(self.indexes, self.keys, self.families, self.columns)
 
     def primary(self, table: int) -> int:
         """The number of a table's primary index."""

@@ -12,12 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from scrub.codec.kv.batches import BadPair, decode, judge
 from scrub.codec.kv.faults import Code
+from scrub.codec.kv.held_rows import HELD, HELD_END, PART, PART_END
+from scrub.codec.kv.judging import BadPair, judge
 from scrub.codec.kv.kinds import kind_number
 from scrub.codec.kv.layouts import Layout
-from scrub.codec.kv.pairs import HELD, HELD_END, PART, PART_END
 from scrub.codec.kv.python_datums import to_python
+from scrub.codec.kv.rows import decode
 from scrub.model.defect import Value
 from scrub.model.kv import DatumKind, KvTable
 from scrub.model.types import ColumnType, TypeName

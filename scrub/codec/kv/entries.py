@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pairs say about secondary indexes: entries that rows ask for, and entries that are there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from scrub.codec.kv.batches import HELD_ROOM, PAIR_ROOM, appended, batch_of, binary_of, room_for
+from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating, inlined
+from scrub.codec.kv.faults import Code, fail
+from scrub.codec.kv.held_rows import SOURCE, SOURCE_END, Room, forget
+from scrub.codec.kv.integers import same_octets
+from scrub.codec.kv.judging import BadPair, bad_pair, noted
+from scrub.codec.kv.layouts import (
+    FAMILIES_FROM,
+    FAMILIES_TO,
+    FAMILY_ID,
+    IS_PRIMARY,
+    KEY_FROM,
+    OWNER,
+    SLOT,
+    SUFFIX_TO,
+    Layout,
+    Tables,
+)
+from scrub.codec.kv.pair_writing import put_index_key, put_payload, put_row_key
+from scrub.codec.kv.pairs import FINE, INVALID, MISSING, UNEXPECTED, Batch, examine
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Entries of some indexes: those that rows ask for, and those that are there."""
+
+    indexes: NDArray[np.int64]  # numbers of the layout
+    expected: NDArray[np.bool_]  # from a row; else from the index itself
+    rows: pa.Array  # the primary key's columns, which identify the row
+    keys: pa.Array
+    values: pa.Array  # without checksum
+    bad: list[BadPair]
+    lost: bool  # a row could not be read, so that not all that is expected is known
+
+
+def entries(layout: Layout, wanted: Sequence[int], keys: pa.Array, values: pa.Array) -> Entries:
+    """What pairs say about some secondary indexes.
+
+    Where a table has several families, its pairs must come in the order of their keys, all pairs of
+    a row in the same batch.
+    """
+    batch = batch_of(keys, values)
+    bad, numbers, rows, row_ends, entry_keys, key_ends, entry_values, value_ends, lost = _entries(
+        batch, np.array(wanted, dtype=np.int64), layout.numbers(), room_for(layout, batch)
+    )
+    return Entries(
+        numbers[:, 0],
+        numbers[:, 1] == 1,
+        binary_of(rows, row_ends),
+        binary_of(entry_keys, key_ends),
+        binary_of(entry_values, value_ends),
+        [bad_pair(row) for row in bad.tolist()],
+        bool(lost),
+    )
+
+
+@inlined
+def _goes_on(data: Octets, begin: int, length: int, end: int, other_end: int) -> bool:
+    """Whether the key at `end` is the next one of the row that data[begin:end] is a key of.
+
+    Both start with the row's columns, of this length. A key that is not behind this one, such as
+    the same once more, is a row of its own.
+    """
+    if length < 0 or end + length >= other_end:
+        return False
+    if not same_octets(data, begin, begin + length, data, end, end + length):
+        return False
+    for at in range(length, other_end - end):
+        if begin + at == end:
+            return True
+        if data[begin + at] != data[end + at]:
+            return data[begin + at] < data[end + at]
+    return False
+
+
+@inlined
+def _row_length(index: int, indexes: Numbers, keys: Numbers, spans: Numbers, begin: int) -> int:
+    """How far the columns of a key go, to where its family begins."""
+    end = begin
+    for number in range(indexes[index, KEY_FROM], indexes[index, SUFFIX_TO]):
+        if spans[keys[number, SLOT], SOURCE] >= 0:
+            end = max(end, spans[keys[number, SLOT], SOURCE_END])
+    return end - begin
+
+
+@inlined
+def _primary_of(index: int, indexes: Numbers) -> int:
+    """The primary index of the table that an index belongs to."""
+    primary = index
+    for number in range(len(indexes)):
+        if indexes[number, IS_PRIMARY] and indexes[number, OWNER] == indexes[index, OWNER]:
+            primary = number
+    return primary
+
+
+@allocating
+def _entries(
+    batch: Batch, wanted: Offsets, tables: Tables, room: Room
+) -> tuple[Numbers, Numbers, Octets, Offsets, Octets, Offsets, Octets, Offsets, bool]:
+    indexes, keys, families = tables.indexes, tables.keys, tables.families
+    key_offsets, value_offsets = batch.key_offsets, batch.value_offsets
+    row, spans, out, fault = room.row, room.row.spans, room.out, room.fault
+    size = len(out)
+    pairs, capacity = len(key_offsets) - 1, len(row.held)
+    most = pairs * max(len(wanted), 1) * max(len(families), 1)
+    bad, bad_count = np.empty((0, 6), dtype=np.int64), 0
+    rows = np.empty(32 * pairs + size, dtype=np.uint8)
+    entry_keys = np.empty(32 * pairs + size, dtype=np.uint8)
+    entry_values = np.empty(32 * pairs + size, dtype=np.uint8)
+    row_ends = np.zeros(most + 1, dtype=np.int64)
+    key_ends = np.zeros(most + 1, dtype=np.int64)
+    value_ends = np.zeros(most + 1, dtype=np.int64)
+    numbers = np.empty((most, 2), dtype=np.int64)
+    count, lost = 0, False
+    # The row, or entry, that pairs are being added to: its first pair, how many bytes its columns
+    # take (negative without a row), how much of `held` it fills, and what it lacks.
+    first_pair, length, used, readable, has_first, goes_on = 0, -1, 0, True, False, False
+    for pair in range(pairs):
+        begin, end = key_offsets[pair], key_offsets[pair + 1]
+        size = end - begin + value_offsets[pair + 1] - value_offsets[pair]
+        # Only many spellings of the same families can fill what was made for each of them once.
+        crowded = goes_on and used + HELD_ROOM * size + PAIR_ROOM > capacity
+        continues = goes_on and not crowded
+        if not continues:
+            length, used, readable, has_first = -1, 0, not crowded, False
+            lost = lost or crowded
+            forget(spans)
+        goes_on = False
+        verdict, index, family, in_value, after = examine(batch, pair, used, tables, room)
+        if verdict != FINE:
+            bad = noted(bad, bad_count, pair, verdict, index, fault, in_value)
+            bad_count += 1
+        if verdict == UNEXPECTED:
+            continue
+        is_primary = indexes[index, IS_PRIMARY] == 1
+        if verdict == INVALID:
+            lost = lost or is_primary
+            readable = False
+            if not is_primary or not (continues or in_value):
+                continue
+        else:
+            has_first = has_first or families[family, FAMILY_ID] == 0
+            used = after
+        if indexes[index, FAMILIES_TO] - indexes[index, FAMILIES_FROM] > 1:
+            if not continues:
+                first_pair, length = pair, _row_length(index, indexes, keys, spans, begin)
+            following = key_offsets[pair + 2] if pair + 1 < pairs else end
+            goes_on = _goes_on(batch.keys, begin, length, end, following)
+        primary = index
+        if is_primary:
+            if goes_on:
+                continue
+            if not has_first and readable:
+                fail(fault, Code.NO_FIRST_FAMILY, length)
+                bad = noted(bad, bad_count, first_pair, MISSING, index, fault, False)
+                bad_count += 1
+            if not has_first or not readable:
+                continue
+        else:
+            primary = _primary_of(index, indexes)
+        for position in range(len(wanted)):
+            target = wanted[position]
+            if indexes[target, OWNER] != indexes[index, OWNER]:
+                continue
+            if not is_primary and target != index:
+                continue
+            first, last = family, family + 1
+            if is_primary:
+                first, last = indexes[target, FAMILIES_FROM], indexes[target, FAMILIES_TO]
+            for of_family in range(first, last):
+                size = put_payload(target, of_family, tables, row, out, 0)
+                if size < 0:
+                    continue
+                entry_values = appended(entry_values, value_ends, count, out, size)
+                size = put_index_key(target, families[of_family, FAMILY_ID], tables, row, out, 0)
+                entry_keys = appended(entry_keys, key_ends, count, out, size)
+                size = put_row_key(primary, tables, row, out, 0)
+                rows = appended(rows, row_ends, count, out, size)
+                numbers[count, 0], numbers[count, 1] = target, is_primary
+                count += 1
+    return (
+        bad[:bad_count],
+        numbers[:count],
+        rows[: row_ends[count]],
+        row_ends[: count + 1],
+        entry_keys[: key_ends[count]],
+        key_ends[: count + 1],
+        entry_values[: value_ends[count]],
+        value_ends[: count + 1],
+        lost,
+    )
