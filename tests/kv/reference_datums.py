@@ -163,11 +163,12 @@ def encode_scalar_key(datum: Datum, kind: DatumKind, descending: bool) -> bytes:
             return encode_numbers_key(0x14, datum, descending)
         case DatumKind.INTERVAL:
             months, days, nanos = datum
-            total = encodable((months * DAYS_PER_MONTH + days) * NANOS_PER_DAY) + nanos
+            whole_days = (months * DAYS_PER_MONTH + days) * NANOS_PER_DAY
+            total = saturated_sum(whole_days, nanos)
             return encode_numbers_key(0x16, (total, months, days), descending)
         case DatumKind.TIMETZ:
             micros, offset = datum
-            utc = encodable(offset * MICROS_PER_SECOND) + micros
+            utc = saturated_sum(offset * MICROS_PER_SECOND, micros)
             return encode_numbers_key(0x3C, (utc, offset), descending)
         case DatumKind.BIT:
             return encode_bit_key(datum, descending)
@@ -218,6 +219,13 @@ def datum_of_bytes(content: bytes, kind: DatumKind, at: int) -> Datum:
     if kind is DatumKind.INET and decode_inet(content, 0)[1] != len(content):
         raise Invalid(at, "an address and nothing behind it")
     return (content, None) if kind is DatumKind.COLLATED else content
+
+
+def saturated_sum(large: int, small: int) -> int:
+    # Decision: what a value can hold and a key cannot gets the first or the last key there is,
+    # which no reader accepts. Where the larger part alone is too large, the rest does not count.
+    total = large + small if INT64_MIN <= large <= INT64_MAX else large
+    return max(INT64_MIN, min(total, INT64_MAX))
 
 
 def encodable(number: int) -> int:

@@ -492,6 +492,34 @@ def test_an_offset_that_overflows_is_invalid(offset: int, instant: int) -> None:
         assert fast.decode_key(data, 0, timetz, descending=False) == expected
 
 
+@pytest.mark.parametrize(
+    ("kind", "datum", "sum_in_key"),
+    [
+        (DatumKind.INTERVAL, (12_000, 0, 0), INT64_MAX),
+        (DatumKind.INTERVAL, (-12_000, 0, INT64_MAX), INT64_MIN),
+        (DatumKind.INTERVAL, (3000, 0, INT64_MAX), INT64_MAX),
+        (DatumKind.INTERVAL, (0, -106_751, INT64_MIN), INT64_MIN),
+        (DatumKind.INTERVAL, (INT64_MAX, INT64_MIN, 0), INT64_MAX),
+        (DatumKind.INTERVAL, (INT64_MIN // 30, INT64_MAX, 0), None),
+        (DatumKind.INTERVAL, (INT64_MAX // 30 + 1, -1, 0), INT64_MAX),
+        (DatumKind.INTERVAL, (INT64_MIN // 30 - 1, 0, 0), INT64_MIN),
+        (DatumKind.TIMETZ, (INT64_MAX, 1), INT64_MAX),
+        (DatumKind.TIMETZ, (INT64_MIN, -1), INT64_MIN),
+        (DatumKind.TIMETZ, (0, INT64_MAX), INT64_MAX),
+        (DatumKind.TIMETZ, (INT64_MAX, INT64_MIN), INT64_MIN),
+    ],
+)
+@DIRECTIONS
+def test_a_sum_that_overflows_64_bits_stays_at_the_end_of_the_keys(
+    kind: DatumKind, datum: tuple[int, ...], sum_in_key: int | None, descending: bool
+) -> None:
+    """It wrapped around, so that a row too large for a key was expected among the smallest."""
+    key = fast.encode_key(datum, DatumType(kind), descending)
+    assert key == reference_datums.encode_key(datum, DatumType(kind), descending)
+    if sum_in_key is not None:
+        assert key[1:].startswith(reference_datums.encode_signed(sum_in_key, descending))
+
+
 def test_a_padded_first_family_needs_a_length() -> None:
     for family, expected in [
         ("88", None),

@@ -6,7 +6,7 @@ Readers return (next position in the source, next position in `out`); the first 
 """
 
 import numpy as np
-from numba import int64, uint8, uint64
+from numba import float64, int64, uint8, uint64
 
 from scrub.codec.kv.compiled import Fault, Octets, Word, compiled, inlined
 from scrub.codec.kv.decimals import (
@@ -17,6 +17,8 @@ from scrub.codec.kv.decimals import (
 )
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.integers import (
+    INT_MAX,
+    INT_MIN,
     added,
     copy_octets,
     get_big_endian,
@@ -34,6 +36,7 @@ from scrub.codec.kv.integers import (
     read_uvarint,
     read_varint,
     read_zigzag,
+    saturated_sum,
     subtracted,
     wrapped_product,
     wrapped_sum,
@@ -208,7 +211,10 @@ def _normalised_time(out: Octets, o: int) -> bool:
 
 @compiled
 def _whole_days(months: int, days: int) -> tuple[int, bool]:
-    """Nanoseconds in months of 30 days and days, and whether 64 bits are enough for them."""
+    """Nanoseconds in months of 30 days and days, and whether 64 bits are enough for them.
+
+    If not, the result is the number next to them that fits.
+    """
     if (months < 0) == (days < 0):
         fits = -MAX_DAYS <= months <= MAX_DAYS and -MAX_DAYS <= days <= MAX_DAYS
     else:
@@ -216,7 +222,10 @@ def _whole_days(months: int, days: int) -> tuple[int, bool]:
     # Of days that months outweigh, or the reverse, the sum is right even where the product wraps.
     total = wrapped_sum(wrapped_product(months, 30), days)
     fits = fits and -MAX_DAYS <= total <= MAX_DAYS
-    return (total * DAY_NANOS if fits else int64(0)), fits
+    if fits:
+        return total * DAY_NANOS, True
+    # Numbers as large as this keep their sign when they are rounded.
+    return (INT_MIN if float64(months) * 30.0 + float64(days) < 0 else INT_MAX), False
 
 
 @compiled
@@ -243,11 +252,23 @@ def _read_key_interval(
 @compiled
 def _put_key_interval(data: Octets, begin: int, descending: bool, out: Octets, at: int) -> int:
     months, days, nanos = get_int(data, begin), get_int(data, begin + 8), get_int(data, begin + 16)
-    whole, _ = _whole_days(months, days)
+    total, fits = _whole_days(months, days)
+    if fits:
+        total = saturated_sum(total, nanos)
     out[at] = 0x16
-    at = put_varint(wrapped_sum(whole, nanos), descending, out, at + 1)
+    at = put_varint(total, descending, out, at + 1)
     at = put_varint(months, descending, out, at)
     return put_varint(days, descending, out, at)
+
+
+@compiled
+def _instant(micros: int, offset: int) -> int:
+    """A time with zone as one number, or the number next to it that fits 64 bits."""
+    if offset > MAX_OFFSET:
+        return INT_MAX
+    if offset < -MAX_OFFSET:
+        return INT_MIN
+    return saturated_sum(micros, offset * 1_000_000)
 
 
 @compiled
@@ -392,8 +413,7 @@ def put_key_scalar(
     if kind == TIMETZ:
         offset = get_int(data, begin + 8)
         out[at] = 0x3C
-        instant = wrapped_sum(get_int(data, begin), wrapped_product(offset, 1_000_000))
-        at = put_varint(instant, descending, out, at + 1)
+        at = put_varint(_instant(get_int(data, begin), offset), descending, out, at + 1)
         return put_varint(offset, descending, out, at)
     if kind == INTERVAL:
         return _put_key_interval(data, begin, descending, out, at)

@@ -12,7 +12,8 @@ from numba import int64, uint8, uint64
 from scrub.codec.kv.compiled import Fault, Octets, Word, compiled, inlined
 from scrub.codec.kv.faults import Code, fail
 
-MAX_INT = np.uint64((1 << 63) - 1)
+INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
+MAX_INT = np.uint64(INT_MAX)
 
 
 @inlined
@@ -100,6 +101,15 @@ def added(one: int, other: int) -> tuple[int, bool]:
     """The sum, and whether 64 bits are enough for it."""
     total = int64(uint64(one) + uint64(other))
     return total, (one ^ total) & (other ^ total) >= 0
+
+
+@inlined
+def saturated_sum(one: int, other: int) -> int:
+    """The sum, or the number next to it that fits 64 bits: keys that cannot be stay at the ends."""
+    total, fits = added(one, other)
+    if fits:
+        return total
+    return INT_MIN if one < 0 else INT_MAX
 
 
 @inlined
