@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tag of a value: how what follows is to be read."""
 
-from scrub.codec.kv.compiled import compiled
+from scrub.codec.kv.compiled import compiled, inlined
 from scrub.codec.kv.kinds import (
     BIT,
     BOOL,
@@ -18,7 +18,7 @@ TAG_INT, TAG_FLOAT, TAG_BYTES, TAG_TIME, TAG_DECIMAL, TAG_DURATION = 1, 2, 3, 4,
 TAG_TUPLE, TAG_BITS, TAG_TIMETZ = 10, 11, 12
 
 
-@compiled
+@inlined
 def tag_of_form(form: int) -> int:
     """The tag of a value with tagged columns."""
     return TAG_BYTES if form == ENTRY else TAG_TUPLE
