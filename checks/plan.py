@@ -13,7 +13,7 @@ from checks.native_terms import is_native_index, native_condition
 from scrub.catalog.expressions import columns_used
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, PhysicalPlan, Side, TablePlan
-from scrub.model.relation import RelationFacts
+from scrub.model.relation import RelationFacts, SplitKind
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.table import EntryColumn, Index, Table
 from scrub.model.types import ColumnType, widens
@@ -174,7 +174,9 @@ def _plan_table(
         request,
         facts,
         tuple(column.name for column in table.columns if column.name in of_table),
-        native_refusal or _untranslatable(table, indexes, request.where),
+        native_refusal
+        or _untranslatable(table, indexes, request.where)
+        or (_only_spark_looks(facts) if physical else None),
     )
     plans = tuple(
         _plan_index(request, source, index, native_refusal)
@@ -199,6 +201,13 @@ def _plan_physical(table: Table, side: Side) -> PhysicalPlan:
             "were looked at",
         )
     return PhysicalPlan(columns=tuple(column.name for column in table.columns), notes=notes)
+
+
+def _only_spark_looks(facts: RelationFacts) -> str | None:
+    """Why tasks that open splits themselves cannot look at how values are stored."""
+    if any(split.kind is SplitKind.POSTGRES for split in facts.splits):
+        return "a server shows values, not how they are stored"
+    return None
 
 
 def _engine_note(request: CheckRequest, native_refusal: str | None) -> Iterator[str]:

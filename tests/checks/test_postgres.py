@@ -251,3 +251,14 @@ def test_no_password_reaches_a_result(shop: Database, tmp_path: Path, spark: Any
     secret = Database(conninfo.make_conninfo(shop.url, password="hush-hush"))
     result = check("orders", catalog=catalog_of(tmp_path, secret), spark=spark)
     assert "hush-hush" not in json.dumps(repr(result))
+
+
+def test_values_of_a_server_are_looked_at_by_spark(
+    shop: Database, tmp_path: Path, spark: Any
+) -> None:
+    shop.run("ALTER TABLE orders DROP CONSTRAINT orders_pkey, ALTER id DROP NOT NULL")
+    shop.run("INSERT INTO orders VALUES (NULL, 1, NULL, 'paid', 1)")
+    result = check("orders", catalog=catalog_of(tmp_path, shop), spark=spark, checks=["physical"])
+    (outcome,) = result.tables[0].checks
+    assert {kind.value: n for kind, n in outcome.counts.items()} == {"null_violation": 1}
+    assert any("only NULLs" in note for note in outcome.notes)
