@@ -232,6 +232,26 @@ def pair_checks(m: Measurements) -> Iterator[Line]:
     )
 
 
+def postgres(m: Measurements) -> Iterator[Line]:
+    found = m.shop
+    yield Line(
+        measurement="check in PostgreSQL / the server's full outer join",
+        timing=found.check,
+        beside=found.join,
+        rows=m.shop_rows,
+        ratio=found.check.median / found.join.median,
+        target=Target("<=", 1.2),
+        note=f"{m.shop_rows:,} rows, join {found.join.median:.2f} s with psql",
+    )
+    yield Line(
+        measurement="pgbench during checks / without",
+        ratio=found.rate_during_checks / found.rate_alone,
+        target=Target(">=", 0.6),
+        note=f"8 clients, {found.rate_alone:,.0f} transactions/s alone, "
+        f"{found.checks} checks meanwhile",
+    )
+
+
 def _mebibytes(size: int) -> str:
     return f"{size / 2**20:,.0f} MiB"
 
@@ -250,5 +270,6 @@ LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "merge-strategy": merge_strategy,
     "pairs": pairs,
     "pair-checks": pair_checks,
+    "postgres": postgres,
     "huge": huge,
 }

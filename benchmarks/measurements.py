@@ -3,12 +3,13 @@
 
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from benchmarks import data, pairs, peers
+from benchmarks import data, pairs, peers, postgres
 from benchmarks.answers import demand
 from benchmarks.checking import bytes_read, check
 from benchmarks.data import DEFECTS, Lake
@@ -19,10 +20,22 @@ from scrub.codec.kv.layouts import layout_of
 from scrub.model.request import Engine, Strategy
 
 DATACOMPY_ROWS_MAX = 2_000_000
+TRAFFIC_SECONDS = 20
 HUGE_ROWS = 100_000_000
 BOTH = (BY_CUSTOMER, BY_CUSTOMER_DAMAGED)
 
 Comparison = Callable[[Lake, IndexShape], int]
+
+
+@dataclass(frozen=True, slots=True)
+class ShopTimings:
+    """What was measured on a PostgreSQL server; rates are transactions a second."""
+
+    check: Timing
+    join: Timing
+    rate_alone: float
+    rate_during_checks: float
+    checks: int
 
 
 class Measurements:
@@ -120,6 +133,22 @@ class Measurements:
     def bytes_separate(self) -> int:
         lake = self._lake(self.rows, FOUR_INDEXES)
         return sum(bytes_read(check(self.spark, lake, [index])) for index in FOUR_INDEXES)
+
+    # PostgreSQL
+
+    @property
+    def shop_rows(self) -> int:
+        return self.rows // 4
+
+    @cached_property
+    def shop(self) -> ShopTimings:
+        """A check of an index table beside the server's own join, and what traffic notices."""
+        with postgres.shop(self.shop_rows) as shop:
+            check = self._timed("check in PostgreSQL", partial(shop.check, self.spark))
+            join = self._timed("PostgreSQL full outer join", shop.join)
+            alone = shop.transactions_per_second(TRAFFIC_SECONDS)
+            during, checks = shop.transactions_during_checks(self.spark, TRAFFIC_SECONDS)
+        return ShopTimings(check, join, alone, during, checks)
 
     # Pairs
 

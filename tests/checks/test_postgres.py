@@ -262,3 +262,16 @@ def test_values_of_a_server_are_looked_at_by_spark(
     (outcome,) = result.tables[0].checks
     assert {kind.value: n for kind, n in outcome.counts.items()} == {"null_violation": 1}
     assert any("only NULLs" in note for note in outcome.notes)
+
+
+@pytest.mark.slow
+def test_twenty_checks_in_a_row_under_pgbench_find_no_false_defect(spark: Any) -> None:
+    from benchmarks import postgres
+
+    with postgres.shop(20_000) as shop, shop.traffic(600) as traffic:
+        try:
+            for _ in range(20):
+                shop.check(spark)  # demands a clean result
+            assert traffic.poll() is None, "there was traffic all the time"
+        finally:
+            traffic.terminate()
