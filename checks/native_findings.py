@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was found in one of the database's own indexes, and how much of it was looked at."""
+
+from dataclasses import dataclass, field
+
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.result import CheckOutcome, Status
+from scrub.model.table import Index
+from scrub.stores.postgres.index_description import NativeIndex
+
+
+@dataclass(slots=True)
+class NativeFindings:
+    """One index: what was counted and named, and why not everything was."""
+
+    snapshot: str = ""
+    rows: int | None = None
+    entries: int | None = None
+    counts: dict[DefectKind, int] = field(default_factory=dict)
+    defects: list[Defect] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    incomplete: str | None = None
+    not_applicable: str | None = None
+
+    @property
+    def status(self) -> Status:
+        if self.not_applicable:
+            return Status.NOT_APPLICABLE
+        if any(self.counts.values()):
+            return Status.DEFECTIVE
+        return Status.INCOMPLETE if self.incomplete else Status.CLEAN
+
+    def outcome(self, index: Index) -> CheckOutcome:
+        return CheckOutcome(
+            check="index",
+            index=index.name,
+            status=self.status,
+            reason=self.not_applicable or self.incomplete,
+            rows=self.rows,
+            entries=self.entries,
+            counts={kind: self.counts[kind] for kind in DefectKind if self.counts.get(kind)},
+            snapshot=self.snapshot,
+            engine="native",
+            notes=tuple(self.notes),
+        )
+
+    def lacks(self, reason: str) -> None:
+        """Something was not looked at; the first reason is the one that is told."""
+        if self.incomplete is None:
+            self.incomplete = reason
+        elif reason != self.incomplete:
+            self.note(reason)
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def find_unusable(self, native: NativeIndex) -> bool:
+        """Whether nobody uses the index as it is; collations that have changed are only noted."""
+        remedy = f"REINDEX INDEX CONCURRENTLY {native.sql}"
+        for collation in native.outgrown:
+            self.note(f"{collation}, so that entries may be out of order: {remedy}")
+        if native.is_valid and native.is_ready:
+            return False
+        state = "valid" if not native.is_valid else "ready for writes"
+        self.lacks(f"{native.name} is not {state}, so queries do not use it: {remedy}")
+        return True

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of one of the database's own B-tree indexes, with all its partitions."""
+
+from checks.native_defects import NativeDefects
+from checks.native_findings import NativeFindings
+from checks.native_leaf import LeafCheck
+from scrub.errors import RelationMismatch
+from scrub.model.table import Index, Table
+from scrub.stores.postgres.index_description import (
+    BTREE,
+    NativeIndex,
+    describe_index,
+    leaf_indexes,
+)
+from scrub.stores.postgres.native_indexes import NativeIndexReader
+from scrub.stores.postgres.relations import find_relation
+from scrub.stores.postgres.store import PostgresStore
+
+__all__ = ["NativeFindings", "check_native_index"]
+
+
+def check_native_index(
+    store: PostgresStore, table: Table, index: Index, limit: int
+) -> NativeFindings:
+    """Look at the index that `index.relation` names, or at its partitions; name up to `limit`."""
+    connection, identifier = store.snapshot.connection, store.snapshot.identifier
+    findings = NativeFindings(snapshot=f"snapshot {identifier}")
+    described = describe_index(connection, store.schema, index.relation)
+    owner = find_relation(connection, store.schema, table.relation)
+    if described.table_oid != owner.oid:
+        raise RelationMismatch(
+            f"index {index.relation} belongs to {described.table_name}, not to {owner.label}"
+        )
+    if described.method != BTREE:
+        findings.not_applicable = (
+            f"only B-trees can be read in their order; it is {described.method}"
+        )
+        return findings
+    if any(key.operators is None for key in described.keys):
+        findings.not_applicable = "its operator class has no operators to tell the order by"
+        return findings
+    _compare_with_catalog(index, described, findings)
+    findings.find_unusable(described)
+    for leaf in leaf_indexes(connection, described):
+        reader = NativeIndexReader(store.conninfo, identifier, leaf)
+        naming = NativeDefects(table, index, leaf, findings.snapshot)
+        LeafCheck(reader, naming, findings, limit).run()
+    return findings
+
+
+def _compare_with_catalog(index: Index, native: NativeIndex, findings: NativeFindings) -> None:
+    names = [column.name for column in native.keys]
+    meant = [column.source for column in index.key]
+    plain = not native.has_expressions and not any(c.is_expression for c in index.key)
+    if len(names) != len(meant) or (plain and names != meant):
+        findings.note(
+            f"the catalog says ({', '.join(meant)}), the index is on ({', '.join(names)})"
+        )
+    if index.unique != native.is_unique:
+        findings.note(f"in the database the index is {'' if native.is_unique else 'not '}unique")

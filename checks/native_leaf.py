@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of one B-tree of the database: its entries, its order, its rows.
+
+In a sound index, what an entry holds is what the row it leads to gives; one entry leads to each
+row; entries are in order; and a unique key is there once. The sums of three readings tell whether
+all of this holds. Only where it does not is anything fetched.
+
+The order of readings matters. Following an entry to a row that is gone for everyone makes the
+server mark the entry, and nobody sees it again. So entries are compared with rows before any is
+followed. Afterwards a marked entry is known from arithmetic: entries of some contents, less rows of
+the same, plus such rows to which no entry leads.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from checks.native_defects import Found, NativeDefects
+from checks.native_findings import NativeFindings
+from checks.native_lockstep import WrongEntry, hidden_entries, kinds_of_row, wrong_entries
+from scrub.model.defect import DefectKind
+from scrub.stores.postgres.index_readings import Totals
+from scrub.stores.postgres.native_indexes import Imbalance, NativeIndexReader, RowPointers
+from scrub.stores.postgres.plan_proof import ReadingRefused, Way
+
+WRONG_MAX = 1_000_000
+"""Wrong entries and rows that are kept in mind; an index with more is beyond being described."""
+
+T = TypeVar("T")
+
+
+class LeafCheck:
+    """One index that holds entries itself; what it finds is added to the findings."""
+
+    def __init__(
+        self,
+        reader: NativeIndexReader,
+        naming: NativeDefects,
+        findings: NativeFindings,
+        limit: int,
+    ) -> None:
+        self.reader, self.naming, self.findings, self.limit = reader, naming, findings, limit
+        self.native = reader.index
+        self.named: list[Found] = []
+        self.wrong: dict[str, tuple[int, int]] = {}  # row: entries of other keys, its own digest
+        self.seen: dict[int, int] = {}  # digest: dangling entries that were seen
+        self.spare: dict[
+            int, int
+        ] = {}  # digest: entries that lead to rows, less those that are due
+        self.lacking: dict[int, str] = {}  # digest: a row to which no entry leads
+
+    def run(self) -> None:
+        """Read, compare, and name what differs."""
+        if self.findings.find_unusable(self.native):
+            return
+        entries = self._entries()
+        rows = self._try(lambda: self.reader.totals(Way.ROWS))
+        imbalance = self._imbalance(entries, rows)
+        pointers = self._try(lambda: self.reader.totals(Way.POINTERS))
+        self._count(rows, entries or pointers)
+        hidden = self._compare_entries(entries, pointers)
+        if pointers is not None and rows is not None:
+            self._compare_rows(pointers, rows)
+        self._name_hidden(hidden, imbalance)
+        self._look_at_order(entries, pointers)
+        self._look_for_clashes(pointers, rows)
+        self._name()
+
+    def _entries(self) -> Totals | None:
+        """The index's own entries, read before anything follows them to their rows."""
+        native = self.native
+        if native.has_expressions:
+            self.findings.note(
+                f"{native.name} has expressions, so its entries cannot be read themselves: they "
+                "are seen through the rows they lead to, and those that lead nowhere are not"
+            )
+            return None
+        found = self._try(lambda: self.reader.totals(Way.ENTRIES))
+        if found is not None and native.pages_visible < native.pages:
+            self.findings.note(
+                "entries that lead nowhere are seen only on pages whose rows are visible to "
+                f"everyone: {native.pages_visible} of {native.pages} pages of "
+                f"{native.table_name} at its last VACUUM"
+            )
+        return found
+
+    def _imbalance(
+        self, entries: Totals | None, rows: Totals | None
+    ) -> dict[int, Imbalance] | None:
+        """What entries and rows do not have in common; None if that is too much, or unknown."""
+        if entries is None or rows is None:
+            return None
+        if (entries.count, entries.contents) == (rows.count, rows.contents):
+            return {}
+        return self._try(lambda: self.reader.imbalance(WRONG_MAX))
+
+    def _compare_entries(self, entries: Totals | None, pointers: Totals | None) -> int:
+        """Compare entries with the rows they lead to; return how many can be seen no more."""
+        if entries is None or pointers is None or _in_step(entries, pointers):
+            return 0
+        # Of entries that lead nowhere, those that were followed are marked by now.
+        left = self._try(lambda: self.reader.totals(Way.ENTRIES))
+        if left is None:
+            return 0
+        if not entries.count >= left.count >= pointers.count:
+            self.findings.lacks(f"readings of {self.native.name} differ in their entries")
+            return 0
+        if not _in_step(left, pointers):
+            self._try(lambda: self._walk_in_step(left.count - pointers.count))
+        self._add(DefectKind.DANGLING, entries.count - left.count)
+        return entries.count - left.count
+
+    def _walk_in_step(self, rowless: int) -> None:
+        surplus = self.reader.surplus(WRONG_MAX) if rowless else {}
+        if surplus is None:
+            self._add(DefectKind.DANGLING, rowless)
+            self.findings.lacks(f"{rowless} entries that lead nowhere are too many to be named")
+            return
+        entries, pointers = self.reader.entries(), self.reader.pointers()
+        for found in wrong_entries(entries, pointers, surplus, rowless):
+            row = found.leads_to.row if found.leads_to else None
+            kind = DefectKind.DANGLING
+            if found.has_same_key:
+                kind = DefectKind.WRONG_STORED_VALUE
+            else:
+                self._keep_in_mind(found)
+            self._report(Found(kind=kind, row=row, entry=found.entry.texts))
+        if rowless and self.wrong:
+            self.findings.note(
+                f"{self.native.name} has entries that lead nowhere and others that lead to wrong "
+                "rows; which are which, and how many, is one explanation of several"
+            )
+
+    def _keep_in_mind(self, found: WrongEntry) -> None:
+        if max(len(self.wrong), len(self.seen)) >= WRONG_MAX:
+            self.findings.lacks(
+                f"more than {WRONG_MAX} entries are wrong; not every row that lacks its own was "
+                "counted"
+            )
+            return
+        self.seen[found.entry.digest] = self.seen.get(found.entry.digest, 0) + 1
+        if (pointer := found.leads_to) is not None:
+            count, _ = self.wrong.get(pointer.row, (0, 0))
+            self.wrong[pointer.row] = (count + 1, pointer.digest)
+
+    def _compare_rows(self, pointers: Totals, rows: Totals) -> None:
+        """Rows to which no entry leads, or more than one; entries with other keys do not count."""
+        left = dict(self.wrong)
+        if (pointers.count, pointers.rows) != (rows.count, rows.rows):
+            self._try(lambda: self._judge(self.reader.rows_not_once(), left))
+        others = [RowPointers(row, True, 1, digest) for row, (_, digest) in left.items()]
+        self._judge(others, left)
+
+    def _judge(self, found: Iterable[RowPointers], wrong: dict[str, tuple[int, int]]) -> None:
+        for row in found:
+            count, _ = wrong.pop(row.row, (0, 0))
+            kinds = kinds_of_row(row, count)
+            for kind in kinds:
+                self._report(Found(kind=kind, row=row.row))
+            if len(self.spare) < WRONG_MAX:
+                spare = row.pointers - count - row.is_due
+                self.spare[row.digest] = self.spare.get(row.digest, 0) + spare
+                if DefectKind.MISSING in kinds:
+                    self.lacking[row.digest] = row.row
+
+    def _name_hidden(self, hidden: int, imbalance: dict[int, Imbalance] | None) -> None:
+        """Entries that were counted before they were marked."""
+        if not hidden or self._left <= 0:
+            return
+        if imbalance is None:
+            self.findings.note(f"{hidden} entries that lead nowhere could not be named")
+            return
+        for digest in hidden_entries(imbalance, self.spare, self.seen):
+            texts = imbalance[digest].texts if digest in imbalance else None
+            alike = self.lacking[digest] if texts is None else None
+            self._keep(Found(kind=DefectKind.DANGLING, entry=texts, alike=alike))
+
+    def _look_at_order(self, entries: Totals | None, pointers: Totals | None) -> None:
+        totals = entries or pointers
+        if totals is None or not totals.out_of_order:
+            return
+        self._add(DefectKind.KEY_ORDER, totals.out_of_order)
+        if self._left <= 0:
+            return
+        # The rows that entries lead to tell their primary keys, as long as they are the same.
+        same = pointers is not None and (entries is None or _in_step(entries, pointers))
+        way = Way.POINTERS if same else Way.ENTRIES
+        for found in self._try(lambda: self.reader.misplaced(way, self._left)) or ():
+            kind = DefectKind.KEY_ORDER
+            self._keep(Found(kind=kind, row=found.row, entry=found.texts, before=found.before))
+
+    def _look_for_clashes(self, pointers: Totals | None, rows: Totals | None) -> None:
+        """Equal keys are neighbours in a sound index; in another one the rows must be sorted."""
+        if not self.native.is_unique or rows is None:
+            return
+        is_sound = pointers is not None and not (pointers.repeated or pointers.out_of_order)
+        if not is_sound or any(self.findings.counts.values()):
+            self._try(self._report_clashes)
+
+    def _report_clashes(self) -> None:
+        for row in self.reader.clashing():
+            self._report(Found(kind=DefectKind.UNIQUE_VIOLATION, row=row))
+
+    def _try(self, look: Callable[[], T]) -> T | None:
+        """What a reading gives; if there is none, the check is incomplete and says why."""
+        try:
+            return look()
+        except ReadingRefused as refused:
+            self.findings.lacks(f"{self.native.name} could not be read: {refused}")
+            return None
+
+    def _count(self, rows: Totals | None, entries: Totals | None) -> None:
+        findings = self.findings
+        if rows is not None:
+            findings.rows = (findings.rows or 0) + rows.count
+        if entries is not None:
+            findings.entries = (findings.entries or 0) + entries.count
+
+    @property
+    def _left(self) -> int:
+        return self.limit - len(self.findings.defects) - len(self.named)
+
+    def _report(self, found: Found) -> None:
+        self._add(found.kind, 1)
+        self._keep(found)
+
+    def _add(self, kind: DefectKind, count: int) -> None:
+        if count:
+            self.findings.counts[kind] = self.findings.counts.get(kind, 0) + count
+
+    def _keep(self, found: Found) -> None:
+        if self._left > 0:
+            self.named.append(found)
+
+    def _name(self) -> None:
+        """Put the values of their rows to what was found."""
+        named, self.named = self.named, []
+        places = sorted({row for found in named for row in (found.row, found.alike) if row})
+        primary_key = self.naming.table.primary_key
+        values = self._try(lambda: self.reader.values(places, primary_key)) if places else None
+        for found in named:
+            self.findings.defects.append(self.naming.defect(found, values or {}))
+
+
+def _in_step(entries: Totals, pointers: Totals) -> bool:
+    """Whether entries and the rows they lead to have the same contents at the same positions."""
+    return (entries.count, entries.positions) == (pointers.count, pointers.positions)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the server's catalogs say of one of its own indexes: keys, order, collations, state."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import RelationMismatch
+from scrub.model.types import ColumnType
+from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.quoting import identifier, qualified
+
+if TYPE_CHECKING:
+    import psycopg
+
+BTREE = "btree"
+_PARTITIONED_INDEX = "I"
+_WITH_DATABASE_VERSION = 150000  # older servers do not know which one their default collation had
+
+# Columns of later versions are looked up by name, so that 14 need not know them.
+_FIND = """
+    SELECT c.oid, n.nspname, c.relname, c.relkind::text, t.oid, tn.nspname, t.relname,
+           m.amname, i.indisunique, i.indisvalid, i.indisready AND i.indislive,
+           coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::boolean, false),
+           pg_get_expr(i.indpred, i.indrelid), t.relallvisible,
+           coalesce(pg_relation_size(t.oid), 0) / current_setting('block_size')::int
+    FROM pg_index i
+    JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace tn ON tn.oid = t.relnamespace
+    JOIN pg_am m ON m.oid = c.relam
+"""
+_COLUMNS = """
+    SELECT a.attname, coalesce(base.typname, y.typname), format_type(a.atttypid, a.atttypmod),
+           CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE a.atttypmod END,
+           coalesce(base.typtype, y.typtype) = 'e', coalesce(l.collisdeterministic, true),
+           a.attnotnull, true,
+           i.indkey[p.n - 1] = 0, pg_get_indexdef(i.indexrelid, p.n, false),
+           p.n <= i.indnkeyatts, i.indoption[p.n - 1] & 1 = 1, i.indoption[p.n - 1] & 2 = 2,
+           l.collname, ln.nspname, l.collversion, pg_collation_actual_version(l.oid),
+           (SELECT array_agg(on_.nspname || '.' || o.oprname || '.' || w.amopstrategy)
+            FROM pg_amop w JOIN pg_operator o ON o.oid = w.amopopr
+            JOIN pg_namespace on_ ON on_.oid = o.oprnamespace
+            WHERE w.amopfamily = q.opcfamily AND w.amoppurpose = 's'
+              AND w.amoplefttype = q.opcintype AND w.amoprighttype = q.opcintype)
+    FROM pg_index i
+    CROSS JOIN LATERAL generate_series(1, i.indnatts) AS p(n)
+    JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = p.n
+    JOIN pg_type y ON y.oid = a.atttypid
+    LEFT JOIN pg_type base ON y.typtype = 'd' AND base.oid = y.typbasetype
+    LEFT JOIN pg_opclass q ON p.n <= i.indnkeyatts AND q.oid = i.indclass[p.n - 1]
+    LEFT JOIN pg_collation l ON p.n <= i.indnkeyatts AND l.oid = i.indcollation[p.n - 1]
+    LEFT JOIN pg_namespace ln ON ln.oid = l.collnamespace
+    WHERE i.indexrelid = %s ORDER BY p.n
+"""
+_OF_DATABASE = """
+    SELECT datcollversion, pg_database_collation_actual_version(oid)
+    FROM pg_database WHERE datname = current_database()
+"""
+_LESS, _EQUAL, _GREATER = "1", "3", "5"  # the strategies of a B-tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexColumn:
+    """A column of an index: an indexed one, or one that it only stores."""
+
+    column: ServerColumn
+    expression: str  # what a row gives for it, as SQL
+    is_expression: bool
+    is_key: bool
+    descending: bool = False
+    nulls_first: bool = False
+    collation: str | None = None  # as SQL names it
+    operators: tuple[str, str, str] | None = None  # less, equal, greater of its operator class
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def type(self) -> ColumnType | None:
+        return self.column.type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeIndex:
+    """An index that holds entries itself, or stands for those of partitions."""
+
+    oid: int
+    schema: str
+    name: str
+    is_partitioned: bool
+    table_oid: int
+    table_schema: str
+    table_name: str
+    method: str
+    is_unique: bool
+    is_valid: bool
+    is_ready: bool
+    nulls_clash: bool  # NULLS NOT DISTINCT
+    predicate: str | None
+    pages: int  # of the table
+    pages_visible: int  # of these, as far as the last VACUUM knew, visible to everyone
+    columns: tuple[IndexColumn, ...]
+    outgrown: tuple[str, ...]  # collations that have changed since it was built, in words
+
+    @property
+    def sql(self) -> str:
+        return qualified(self.schema, self.name)
+
+    @property
+    def table_sql(self) -> str:
+        return qualified(self.table_schema, self.table_name)
+
+    @property
+    def keys(self) -> tuple[IndexColumn, ...]:
+        return tuple(column for column in self.columns if column.is_key)
+
+    @property
+    def has_expressions(self) -> bool:
+        return any(column.is_expression for column in self.columns)
+
+
+def describe_index(connection: "psycopg.Connection[Any]", schema: str, name: str) -> NativeIndex:
+    """The index of that name in the schema, or of a name that says its schema."""
+    places = [(schema, name)]
+    if "." in name:
+        other, _, rest = name.partition(".")
+        places.append((other, rest))
+    with _empty_path(connection):
+        for of_schema, of_name in places:
+            query = _FIND + " WHERE n.nspname = %s AND c.relname = %s"
+            if found := connection.execute(query, (of_schema, of_name)).fetchone():
+                return _described(connection, found)
+    raise RelationMismatch(
+        f"there is no index {name} in schema {schema}", hint=_hint(connection, schema, name)
+    )
+
+
+def leaf_indexes(
+    connection: "psycopg.Connection[Any]", index: NativeIndex
+) -> tuple[NativeIndex, ...]:
+    """The indexes that hold the entries: those of partitions, or the index itself."""
+    if not index.is_partitioned:
+        return (index,)
+    with _empty_path(connection):
+        rows = connection.execute(
+            _FIND + " JOIN pg_partition_tree(%s) AS tree ON tree.relid = c.oid "
+            "WHERE tree.isleaf AND c.relkind = 'i' ORDER BY c.oid",
+            (index.oid,),
+        ).fetchall()
+        return tuple(_described(connection, row) for row in rows)
+
+
+class _empty_path:  # noqa: N801 - it reads like a function
+    """Makes the server qualify every name in what it writes out.
+
+    Only there: functions of expression indexes may need the usual path when they are called.
+    """
+
+    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
+        self.connection = connection
+
+    def __enter__(self) -> None:
+        self.connection.execute("SET LOCAL search_path = ''")
+
+    def __exit__(self, *error: object) -> None:
+        if error == (None, None, None):
+            self.connection.execute("SET LOCAL search_path TO DEFAULT")
+
+
+def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> NativeIndex:
+    oid, schema, name, kind, table_oid, table_schema, table_name, *state = found
+    method, is_unique, is_valid, is_ready, nulls_clash, predicate, pages_visible, pages = state
+    rows = connection.execute(_COLUMNS, (oid,)).fetchall()
+    return NativeIndex(
+        oid=oid,
+        schema=schema,
+        name=name,
+        is_partitioned=kind == _PARTITIONED_INDEX,
+        table_oid=table_oid,
+        table_schema=table_schema,
+        table_name=table_name,
+        method=method,
+        is_unique=is_unique,
+        is_valid=is_valid,
+        is_ready=is_ready,
+        nulls_clash=nulls_clash,
+        predicate=predicate,
+        pages=pages,
+        pages_visible=min(pages_visible, pages),
+        columns=tuple(_column(row) for row in rows),
+        outgrown=_outgrown(connection, rows),
+    )
+
+
+def _column(row: Sequence[Any]) -> IndexColumn:
+    name, base, shown, modifier, is_enum, is_deterministic, not_null, readable, *of_index = row
+    is_expression, text, is_key, descending, nulls_first, collation, schema, _, _, found = of_index
+    return IndexColumn(
+        column=ServerColumn(
+            name=name,
+            base=base,
+            shown=shown,
+            modifier=modifier,
+            is_enum=is_enum,
+            is_deterministic=is_deterministic,
+            not_null=not_null,
+            readable=readable,
+        ),
+        # Without parentheses an expression such as a || b would not stand in front of COLLATE.
+        expression=f"({text})" if is_expression else text,
+        is_expression=is_expression,
+        is_key=is_key,
+        descending=bool(descending),
+        nulls_first=bool(nulls_first),
+        collation=qualified(schema, collation) if collation else None,
+        operators=_operators(found or ()),
+    )
+
+
+def _operators(found: Sequence[str]) -> tuple[str, str, str] | None:
+    """The three that tell order and equality; an operator's name is never quoted."""
+    by_strategy: dict[str, str] = {}
+    for text in found:
+        rest, _, strategy = text.rpartition(".")
+        schema, _, operator = rest.rpartition(".")
+        by_strategy[strategy] = f"OPERATOR({identifier(schema)}.{operator})"
+    if not {_LESS, _EQUAL, _GREATER} <= set(by_strategy):
+        return None
+    return by_strategy[_LESS], by_strategy[_EQUAL], by_strategy[_GREATER]
+
+
+def _outgrown(
+    connection: "psycopg.Connection[Any]", rows: Sequence[Sequence[Any]]
+) -> tuple[str, ...]:
+    """Collations of another version than the one that was recorded when they came."""
+    found: list[str] = []
+    for row in rows:
+        collation, _, recorded, actual = row[13:17]
+        if collation == "default":
+            recorded, actual = _of_database(connection)
+        if recorded and actual and recorded != actual:
+            found.append(f"collation {collation} was of version {recorded} and now is of {actual}")
+    return tuple(dict.fromkeys(found))
+
+
+def _of_database(connection: "psycopg.Connection[Any]") -> tuple[str | None, str | None]:
+    if connection.info.server_version < _WITH_DATABASE_VERSION:
+        return None, None
+    row = connection.execute(_OF_DATABASE).fetchone()
+    return (row[0], row[1]) if row else (None, None)
+
+
+def _hint(connection: "psycopg.Connection[Any]", schema: str, name: str) -> str | None:
+    names = [
+        row[0]
+        for row in connection.execute(
+            "SELECT indexname FROM pg_indexes WHERE schemaname = %s ORDER BY 1", (schema,)
+        )
+    ]
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]}?" if close else None

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The queries that find what differs, once the sums of two readings do.
+
+Each of them gives one line for one thing that is wrong, or streams in constant memory, so that an
+index of which nothing is right can be looked at, too.
+"""
+
+from collections.abc import Sequence
+
+from scrub.stores.postgres.index_description import IndexColumn
+from scrub.stores.postgres.index_order import order_by
+from scrub.stores.postgres.index_readings import BUCKETS, IndexReadings, digest
+from scrub.stores.postgres.plan_proof import Way
+from scrub.stores.postgres.quoting import identifier, literal
+
+
+def buckets(readings: IndexReadings, way: Way) -> str:
+    """For each bucket of rows, how many a reading has and the sum of their digests."""
+    reading = f"SELECT r FROM ({readings.reading(way)}) AS s"
+    sums = ["count(*)", *(f"sum({digest(['r'], seed)})" for seed in readings.seeds)]
+    return f"SELECT {readings.bucket('r')}, {', '.join(sums)} FROM ({reading}) AS s GROUP BY 1"
+
+
+def rows_not_once(readings: IndexReadings, differing: Sequence[int]) -> str:
+    """Rows to which no pointer, or more than one, or a pointer without need leads.
+
+    Each with whether the table has it, the number of pointers, and the digest of its entry.
+    """
+    some = None
+    if 2 * len(differing) < BUCKETS:
+        listed = ", ".join(map(str, differing))
+        some = f"{readings.bucket('ctid')} = ANY('{{{listed}}}'::bigint[])"
+    value = digest(readings.names, readings.seeds[0])
+    return f"""
+        SELECT coalesce(h.r, p.r)::text, h.r IS NOT NULL, coalesce(p.pointers, 0),
+               coalesce(h.d, p.d)
+        FROM (SELECT r, {value} AS d FROM ({readings.reading(Way.ROWS, some)}) AS s) AS h
+        FULL JOIN (SELECT r, count(*) AS pointers, min({value}) AS d
+                   FROM ({readings.reading(Way.POINTERS, some)}) AS s GROUP BY r) AS p ON h.r = p.r
+        WHERE h.r IS NULL OR p.pointers IS DISTINCT FROM 1
+    """
+
+
+def entries_and_rows(readings: IndexReadings) -> str:
+    """Digests that not as many entries have as rows; how many more; and what one entry holds."""
+    told = _texts(readings.index.columns, readings.names)
+    return f"""
+        SELECT coalesce(e.d, h.d), coalesce(e.copies, 0) - coalesce(h.copies, 0), e.told, h.used
+        FROM ({_counted(readings, Way.ENTRIES, f"min({told}) AS told")}) AS e
+        FULL JOIN ({_counted(readings, Way.ROWS)}) AS h ON e.d = h.d
+        WHERE e.copies IS DISTINCT FROM h.copies
+    """
+
+
+def entries_and_pointers(readings: IndexReadings) -> str:
+    """Digests that more entries have than rows they lead to; and how many more."""
+    return f"""
+        SELECT e.d, e.copies - coalesce(p.copies, 0), p.used
+        FROM ({_counted(readings, Way.ENTRIES)}) AS e
+        LEFT JOIN ({_counted(readings, Way.POINTERS)}) AS p ON e.d = p.d
+        WHERE e.copies > coalesce(p.copies, 0)
+    """
+
+
+def _counted(readings: IndexReadings, way: Way, *more: str) -> str:
+    """How often each digest is among a reading."""
+    value = digest(readings.names, readings.seeds[0])
+    # Rows are used, or the planner would see that an index-only scan tells as much.
+    used = [] if way is Way.ENTRIES else ["min(r)::text AS used"]
+    listed = ", ".join([f"{value} AS d", "count(*) AS copies", *more, *used])
+    return f"SELECT {listed} FROM ({readings.reading(way)}) AS s GROUP BY 1"
+
+
+def entries_in_order(readings: IndexReadings) -> str:
+    """Digests of each entry and of its key, and what it holds as text."""
+    return f"SELECT {', '.join(_told(readings))} FROM ({readings.reading(Way.ENTRIES)}) AS s"
+
+
+def pointers_in_order(readings: IndexReadings) -> str:
+    """The same digests of each row that an entry leads to, and where it lies."""
+    values = [*_told(readings)[:2], "r::text"]
+    return f"SELECT {', '.join(values)} FROM ({readings.reading(Way.POINTERS)}) AS s"
+
+
+def _told(readings: IndexReadings) -> list[str]:
+    seed = readings.seeds[0]
+    return [
+        digest(readings.names, seed),
+        digest(readings.key_names, seed),
+        _texts(readings.index.columns, readings.names),
+    ]
+
+
+def misplaced_entries(readings: IndexReadings, way: Way, count: int) -> str:
+    """Some entries that belong before the one before them: both, as text, and the row if known."""
+    keys = readings.index.keys
+    row = "NULL" if way is Way.ENTRIES else "r::text"
+    before = [f"p{number}" for number in range(len(keys))]
+    own = _texts(readings.index.columns, readings.names)
+    return f"""
+        SELECT {row}, {own}, {_texts(keys, before)}
+        FROM ({readings.walked(way)}) AS s WHERE {readings.misplaced} LIMIT {count}
+    """
+
+
+def clashing_rows(readings: IndexReadings) -> str:
+    """Rows whose key another row has, found in the table alone.
+
+    They are sorted by the index's operators: what is equal for a type need not be for the index.
+    """
+    keys, names = readings.index.keys, readings.key_names
+    near = [
+        f"{side}({name}) OVER () AS {side}{n}"
+        for side in ("lag", "lead")
+        for n, name in enumerate(names)
+    ]
+    ordered = f"{readings.reading(Way.ROWS)} ORDER BY {order_by(keys)}"
+    ends = "lag(true) OVER () AS is_after, lead(true) OVER () AS is_before"
+    before, behind = (
+        readings.clashing([f"{side}{n}" for n in range(len(names))]) for side in ("lag", "lead")
+    )
+    return f"""
+        SELECT r::text FROM (SELECT s.*, {ends}, {", ".join(near)} FROM ({ordered}) AS s) AS s
+        WHERE (is_after AND {before}) OR (is_before AND {behind})
+    """
+
+
+def values_at(readings: IndexReadings, primary_key: Sequence[str], rows: Sequence[str]) -> str:
+    """What some rows give for the index's columns, and their primary key."""
+    index = readings.index
+    own = _texts(index.columns, [column.expression for column in index.columns])
+    key = ", ".join(f"{identifier(name)}::text" for name in primary_key)
+    places = ", ".join(f"{literal(row)}::tid" for row in rows)
+    return f"""
+        SELECT ctid::text, {own}, ARRAY[{key}]::text[] FROM ONLY {index.table_sql}
+        WHERE ctid = ANY(ARRAY[{places}]::tid[])
+    """
+
+
+def _texts(columns: Sequence[IndexColumn], values: Sequence[str]) -> str:
+    """Values as an array of text; the spelling of a number without a scale is made the only one."""
+    listed = [
+        f"trim_scale({value})::text"
+        if column.column.base == "numeric" and column.column.modifier < 0
+        else f"{value}::text"
+        for column, value in zip(columns, values, strict=True)
+    ]
+    return f"ARRAY[{', '.join(listed)}]::text[]"

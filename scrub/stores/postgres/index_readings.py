@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three readings of an index and its table, as SQL, and their sums.
+
+*Entries* are what the index itself holds, in its order. *Pointers* are the rows that its entries
+lead to, in the same order. *Rows* are those of the table as they lie. Each is one walk that nothing
+divides: ranges over a tree that is out of order would lose half of it.
+
+The sums of a reading are made in the server. Entries and pointers must have the same contents at
+the same positions; pointers and rows must be the same rows.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from scrub.stores.postgres.index_description import NativeIndex
+from scrub.stores.postgres.index_order import equals, is_null, order_by, sorts_before
+from scrub.stores.postgres.plan_proof import Demand, Way
+
+BUCKETS = 4096
+_OFF, _ON = "off", "on"
+# What would read in another way than the one that is wanted.
+_SETTINGS: Mapping[Way, dict[str, str]] = {
+    Way.ENTRIES: {"enable_seqscan": _OFF, "enable_sort": _OFF},
+    Way.POINTERS: {"enable_seqscan": _OFF, "enable_sort": _OFF, "enable_indexonlyscan": _OFF},
+    Way.ROWS: {"enable_indexscan": _OFF, "enable_indexonlyscan": _OFF},
+}
+_ALWAYS = {
+    "max_parallel_workers_per_gather": "0",
+    "enable_bitmapscan": _OFF,
+    "enable_incremental_sort": _OFF,
+    "enable_mergejoin": _OFF,
+    "enable_nestloop": _OFF,
+    "enable_hashagg": _ON,
+    "enable_hashjoin": _ON,
+    # A cursor is planned like any other query, not for its first rows.
+    "cursor_tuple_fraction": "1",
+    "jit": _OFF,
+    # Policies would hide rows from one reading; so the server says that there are some.
+    "row_security": _OFF,
+}
+
+
+def settings_for(*ways: Way) -> dict[str, str]:
+    """What a session must be set to for a query that reads in these ways.
+
+    In a query that reads in several, the order that is asked for leads to the index, and what is
+    selected beside the keys leads to the rows.
+    """
+    changed = ("enable_seqscan", "enable_sort", "enable_indexscan", "enable_indexonlyscan")
+    settings = _ALWAYS | dict.fromkeys(changed, _ON)
+    if len(ways) == 1:
+        return settings | _SETTINGS[ways[0]]
+    only = Way.ENTRIES in ways
+    return settings | {"enable_sort": _OFF, "enable_indexonlyscan": _ON if only else _OFF}
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The sums of one reading; what a reading does not tell is zero."""
+
+    count: int
+    contents: tuple[int, int]  # of what entries hold, or rows give
+    positions: tuple[int, int]  # of the same with its positions
+    rows: tuple[int, int]  # of the same with its rows
+    out_of_order: int
+    repeated: int  # entries with the key of the one before them, where it must be unique
+
+
+def new_seeds() -> tuple[int, int]:
+    """Two that no data was made for."""
+    first, second = (secrets.randbits(64) - (1 << 63) for _ in range(2))
+    return first, second
+
+
+def digest(values: Sequence[str], seed: int) -> str:
+    """64 bits of a record; its bytes are hashed, since some types' own hashes have 32 bits."""
+    return f"hash_record_extended(ROW(record_send(ROW({', '.join(values)}))), ({seed}))"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReadings:
+    """The queries about one index that holds entries itself."""
+
+    index: NativeIndex
+    seeds: tuple[int, int]
+
+    def demand(self, *ways: Way, may_sort: bool = False, may_filter: bool = False) -> Demand:
+        return Demand(
+            table=self.index.table_name,
+            index=self.index.name,
+            ways=ways,
+            may_sort=may_sort,
+            may_filter=may_filter,
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """What the index's columns are called in a reading."""
+        return [f"c{number}" for number in range(len(self.index.columns))]
+
+    @property
+    def key_names(self) -> list[str]:
+        return self.names[: len(self.index.keys)]
+
+    def reading(self, way: Way, condition: str | None = None) -> str:
+        """All entries, or all rows; `r` is where the row lies."""
+        index = self.index
+        values = [f"{column.expression} AS c{n}" for n, column in enumerate(index.columns)]
+        if way is not Way.ENTRIES:
+            values.append("ctid AS r")
+        conditions = [condition] if condition else []
+        if index.predicate:
+            # In a CASE it is not taken for the predicate of an index, which then need not be read.
+            hidden = f"CASE WHEN {index.predicate} THEN true ELSE false END"
+            conditions.append(hidden if way is Way.ROWS else index.predicate)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        order = "" if way is Way.ROWS else f" ORDER BY {order_by(index.keys)}"
+        return f"SELECT {', '.join(values)} FROM ONLY {index.table_sql}{where}{order}"
+
+    def walked(self, way: Way) -> str:
+        """A reading with each entry's position `n` and the key before it, `p0` and so on."""
+        before = [f"lag({name}) OVER () AS p{n}" for n, name in enumerate(self.key_names)]
+        listed = ", ".join(["s.*", "row_number() OVER () AS n", *before])
+        return f"SELECT {listed} FROM ({self.reading(way)}) AS s"
+
+    def totals(self, way: Way) -> str:
+        """One row: what `Totals` holds."""
+        nothing = ["0", "0"]
+        contents = nothing if way is Way.POINTERS else self._sums(self.names)
+        by_row = nothing if way is Way.ENTRIES else self._sums(["r", *self.names])
+        if way is Way.ROWS:
+            values = ["count(*)", *contents, *nothing, *by_row, *nothing]
+            return f"SELECT {', '.join(values)} FROM ({self.reading(way)}) AS s"
+        by_position = self._sums(["n", *self.names])
+        misplaced = f"count(*) FILTER (WHERE {self.misplaced})"
+        repeated = f"count(*) FILTER (WHERE {self.repeated})" if self.index.is_unique else "0"
+        values = ["count(*)", *contents, *by_position, *by_row, misplaced, repeated]
+        return f"SELECT {', '.join(values)} FROM ({self.walked(way)}) AS s"
+
+    @property
+    def misplaced(self) -> str:
+        """Whether an entry of a walk belongs before the one before it."""
+        return f"n > 1 AND {sorts_before(self.index.keys, self.key_names, self._before)}"
+
+    @property
+    def repeated(self) -> str:
+        """Whether an entry of a walk clashes with the one before it."""
+        return f"n > 1 AND {self.clashing(self._before)}"
+
+    def clashing(self, other: Sequence[str]) -> str:
+        """Whether the key is that of another row, which a unique index forbids."""
+        same = equals(self.index.keys, self.key_names, other)
+        if self.index.nulls_clash:
+            return same
+        return " AND ".join([same, *(f"NOT {is_null(name)}" for name in self.key_names)])
+
+    def bucket(self, row: str) -> str:
+        """The bucket of a row, which no index knows."""
+        return f"(hash_record_extended(ROW({row}), ({self.seeds[0]})) & {BUCKETS - 1})"
+
+    @property
+    def _before(self) -> list[str]:
+        return [f"p{number}" for number in range(len(self.key_names))]
+
+    def _sums(self, values: Sequence[str]) -> list[str]:
+        return [f"coalesce(sum({digest(values, seed)}), 0)" for seed in self.seeds]
+
+
+def totals_of(row: Sequence[int]) -> Totals:
+    """What the row of `IndexReadings.totals` means."""
+    count, *sums, out_of_order, repeated = (int(value) for value in row)
+    contents, positions, rows = zip(sums[::2], sums[1::2], strict=True)
+    return Totals(count, contents, positions, rows, out_of_order, repeated)

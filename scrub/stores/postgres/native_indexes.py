@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading the server's own indexes at the shared snapshot, with nothing but SELECT.
+
+The entries come first. Whoever follows an entry to a row that is gone for everyone marks the entry
+as dead, and from then on no reading shows it again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import StoreUnavailable
+from scrub.stores.postgres import index_differences as differences
+from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
+from scrub.stores.postgres.index_description import NativeIndex
+from scrub.stores.postgres.index_readings import (
+    IndexReadings,
+    Totals,
+    new_seeds,
+    settings_for,
+    totals_of,
+)
+from scrub.stores.postgres.plan_proof import Demand, ReadingRefused, Way, prove
+from scrub.stores.postgres.shared_snapshot import read_at
+
+if TYPE_CHECKING:
+    import psycopg
+
+ROWS_PER_FETCH = 10_000
+Texts = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRead:
+    """An entry as the index holds it."""
+
+    digest: int
+    key_digest: int
+    texts: Texts
+
+
+@dataclass(frozen=True, slots=True)
+class PointerRead:
+    """What the row that an entry leads to would have as its entry."""
+
+    digest: int
+    key_digest: int
+    row: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowPointers:
+    """How many entries lead to a row; `is_due` if the table has it and it belongs in the index."""
+
+    row: str
+    is_due: bool
+    pointers: int
+    digest: int  # of the entry that it would have
+
+
+@dataclass(frozen=True, slots=True)
+class Imbalance:
+    """How many more entries than rows have a digest, and what one of the entries holds."""
+
+    more: int
+    texts: Texts | None
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """An entry that belongs before the one before it."""
+
+    row: str | None
+    texts: Texts
+    before: Texts
+
+
+@dataclass(frozen=True, slots=True)
+class RowValues:
+    """What a row gives for the columns of an index, and its primary key."""
+
+    texts: Texts
+    primary_key: Texts
+
+
+class NativeIndexReader:
+    """Reads one index; each reading has a session of its own, so that one that fails is alone."""
+
+    def __init__(self, conninfo: str, snapshot: str, index: NativeIndex) -> None:
+        self.conninfo, self.snapshot, self.index = conninfo, snapshot, index
+        self.readings = IndexReadings(index, new_seeds())
+
+    def totals(self, way: Way) -> Totals:
+        """The sums of one reading."""
+        (row,) = self._rows(self.readings.totals(way), self.readings.demand(way))
+        return totals_of(row)
+
+    def rows_not_once(self) -> Iterator[RowPointers]:
+        """The rows to which not exactly one entry leads."""
+        pointers, rows = (self._buckets(way) for way in (Way.POINTERS, Way.ROWS))
+        differing = [b for b in sorted(pointers.keys() | rows) if pointers.get(b) != rows.get(b)]
+        if not differing:
+            return
+        query = differences.rows_not_once(self.readings, differing)
+        demand = self.readings.demand(Way.POINTERS, Way.ROWS, may_filter=True)
+        for row in self._rows(query, demand):
+            yield RowPointers(*row)
+
+    def imbalance(self, count_max: int) -> dict[int, Imbalance] | None:
+        """Of each digest, how entries and rows differ; None if too many of them do."""
+        query = differences.entries_and_rows(self.readings)
+        demand = self.readings.demand(Way.ENTRIES, Way.ROWS)
+        found: dict[int, Imbalance] = {}
+        for value, more, texts, _ in self._rows(query, demand):
+            if len(found) >= count_max:
+                return None
+            found[value] = Imbalance(more, None if texts is None else tuple(texts))
+        return found
+
+    def surplus(self, count_max: int) -> dict[int, int] | None:
+        """How many entries of each digest have no row; None if there are too many of them."""
+        query = differences.entries_and_pointers(self.readings)
+        found: dict[int, int] = {}
+        demand = self.readings.demand(Way.ENTRIES, Way.POINTERS)
+        for value, copies, _ in self._rows(query, demand):
+            if len(found) >= count_max:
+                return None
+            found[value] = copies
+        return found
+
+    def entries(self) -> Iterator[EntryRead]:
+        """What the index holds, in its order."""
+        query = differences.entries_in_order(self.readings)
+        for value, key, texts in self._rows(query, self.readings.demand(Way.ENTRIES)):
+            yield EntryRead(value, key, tuple(texts))
+
+    def pointers(self) -> Iterator[PointerRead]:
+        """The rows that the index leads to, in its order."""
+        query = differences.pointers_in_order(self.readings)
+        for row in self._rows(query, self.readings.demand(Way.POINTERS)):
+            yield PointerRead(*row)
+
+    def misplaced(self, way: Way, count: int) -> list[Misplaced]:
+        query = differences.misplaced_entries(self.readings, way, count)
+        return [
+            Misplaced(row, tuple(texts), tuple(before))
+            for row, texts, before in self._rows(query, self.readings.demand(way))
+        ]
+
+    def clashing(self) -> Iterator[str]:
+        """Where rows lie that share a key which must be unique."""
+        query = differences.clashing_rows(self.readings)
+        for (row,) in self._rows(query, self.readings.demand(Way.ROWS, may_sort=True)):
+            yield row
+
+    def values(self, rows: Sequence[str], primary_key: Sequence[str]) -> dict[str, RowValues]:
+        """What some rows hold, by where they lie."""
+        query = differences.values_at(self.readings, primary_key, rows)
+        with self._session({}) as connection:
+            found = connection.execute(query).fetchall()
+        return {row: RowValues(tuple(texts), tuple(key)) for row, texts, key in found}
+
+    def _buckets(self, way: Way) -> dict[int, Sequence[Any]]:
+        query = differences.buckets(self.readings, way)
+        return {row[0]: row[1:] for row in self._rows(query, self.readings.demand(way))}
+
+    def _rows(self, query: str, demand: Demand) -> Iterator[Sequence[Any]]:
+        """What a query gives, once its plan is proven; through a cursor, a few rows at a time."""
+        with self._session(settings_for(*demand.ways)) as connection:
+            prove(connection, query, demand)
+            with connection.cursor(name="scrub") as cursor:
+                cursor.itersize = ROWS_PER_FETCH
+                cursor.execute(query)
+                yield from cursor
+
+    @contextmanager
+    def _session(self, settings: Mapping[str, str]) -> Iterator["psycopg.Connection[Any]"]:
+        psycopg = require_psycopg()
+        try:
+            with connect(self.conninfo) as connection:
+                # A prepared statement would keep the plan of other settings.
+                connection.prepare_threshold = None
+                for statement in read_at(self.snapshot):
+                    connection.execute(statement)
+                for name, value in settings.items():
+                    connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+                yield connection
+                connection.rollback()
+        except (psycopg.Error, StoreUnavailable) as error:
+            reason = without_secrets(first_line(error), self.conninfo)
+            raise ReadingRefused(f"reading failed: {reason}") from error

