@@ -17,12 +17,15 @@ class KeyOrder:
 
     def __init__(self, layout: "Layout") -> None:
         self.layout = layout
-        self.before: bytes | None = None
+        self.before: bytes | None = None  # the last key, in its one spelling
+        self.last = b""  # the same as it is stored
 
     def misplaced(self, keys: pa.Array) -> list[tuple[int, bytes]]:
-        """Which of the next keys come too late, each with the key before it."""
-        from scrub.codec.kv.ordering import out_of_order  # type: ignore[import-not-found]
+        """Which of the next keys are less than the one before, each with that one."""
+        from scrub.codec.kv.ordering import out_of_order
 
-        first = self.before
         positions, self.before = out_of_order(self.layout, keys, self.before)
-        return [(int(at), (keys[int(at) - 1].as_py() if at else first) or b"") for at in positions]
+        found = [(at, keys[at - 1].as_py() if at else self.last) for at in positions]
+        if len(keys):
+            self.last = keys[-1].as_py()
+        return found

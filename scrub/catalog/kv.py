@@ -24,6 +24,7 @@ _KEYS = (
     "primary_key",
     "families",
     "indexes",
+    "sorted",
 )
 _INDEX_KEYS = ("index_id", "columns", "storing", "unique", "store", "relation", "by_family")
 _OF_SPARK = {
@@ -119,6 +120,7 @@ class _Reader:
                 families=families,
                 indexes=tuple(index for _, index in indexes),
                 primary_index_id=self._number(section, "index_id", 1),
+                sorted=section.flag("sorted"),
             ),
         )
 

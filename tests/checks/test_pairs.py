@@ -20,6 +20,7 @@ from tests.checks.pair_ground import (
     INDEXES,
     ONE_FAMILY,
     TWO_FAMILIES,
+    Pair,
     all_pairs,
     checked,
     counts,
@@ -407,3 +408,54 @@ def test_settling_after_all_files_are_gone_finds_nothing_again(
     result = checked(catalog, spark, settle_seconds=1.0)
     assert result.status is Status.CLEAN
     assert outcome_of(result, "by_customer").transient == 1
+
+
+# The order of keys
+
+
+def in_order(pairs: dict[str, list[Pair]]) -> list[Pair]:
+    return sorted(pair for of in pairs.values() for pair in of)
+
+
+def test_a_pair_out_of_order_is_named_with_the_key_before_it(tmp_path: Path, spark: Any) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY, sorted=True)
+    pairs = in_order(all_pairs(table_of(catalog), 50))
+    (tmp_path / "pairs").mkdir()
+    write_file(tmp_path / "pairs" / "0.parquet", pairs[0::2])  # each file has an order of its own
+    late = pairs[1::2]
+    late.insert(40, late.pop(30))
+    write_file(tmp_path / "pairs" / "1.parquet", late)
+    result = checked(catalog, spark)
+    assert counts(result) == {None: {DefectKind.KEY_ORDER: 1}, "by_customer": {}, "by_email": {}}
+    (defect,) = result.defects
+    assert defect.key_hex == late[40][0].hex()
+    assert late[39][0].hex() in defect.detail
+    assert defect.index == "by_customer"
+
+
+def test_pairs_in_order_are_clean_and_without_sorted_any_order_is(
+    tmp_path: Path, spark: Any
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY, sorted=True)
+    pairs = in_order(all_pairs(table_of(catalog), 50))
+    (tmp_path / "pairs").mkdir()
+    write_file(tmp_path / "pairs" / "0.parquet", pairs)
+    assert checked(catalog, spark).status is Status.CLEAN
+    write_file(tmp_path / "pairs" / "0.parquet", pairs[::-1])
+    backwards = checked(catalog, spark, checks=("physical",), limit=3)
+    assert counts(backwards) == {None: {DefectKind.KEY_ORDER: len(pairs) - 1}}
+    assert len(backwards.defects) == 3
+    write_catalog(tmp_path, ONE_FAMILY)
+    assert checked(catalog, spark).status is Status.CLEAN
+
+
+def test_where_spark_reads_the_order_of_keys_is_said_not_to_be_looked_at(
+    tmp_path: Path, spark: Any
+) -> None:
+    catalog = write_catalog(tmp_path, ONE_FAMILY, sorted=True)
+    write_pairs(tmp_path, all_pairs(table_of(catalog), 5))
+    result = checked(catalog, spark, engine=Engine.SQL)
+    assert result.status is Status.CLEAN
+    notes = outcome_of(result, None).notes
+    assert "the order of keys was not looked at: Spark read the files" in notes
+    assert not outcome_of(result, "by_email").notes
