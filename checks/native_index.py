@@ -52,7 +52,7 @@ def _compare_with_catalog(index: Index, native: NativeIndex, findings: NativeFin
     names = [column.name for column in native.keys]
     meant = [column.source for column in index.key]
     plain = not native.has_expressions and not any(c.is_expression for c in index.key)
-    if len(names) != len(meant) or (plain and names != meant):
+    if meant and (len(names) != len(meant) or (plain and names != meant)):
         findings.note(
             f"the catalog says ({', '.join(meant)}), the index is on ({', '.join(names)})"
         )

@@ -267,7 +267,9 @@ def _side(
         return Side(facts=facts, engine=Engine.SQL, reason="asked for", columns=columns)
     if obstacle:
         return Side(facts=facts, engine=Engine.SQL, reason=obstacle, columns=columns)
-    return Side(facts=facts, engine=Engine.NATIVE, reason="tasks open the files", columns=columns)
+    is_server = any(split.kind is SplitKind.POSTGRES for split in facts.splits)
+    reason = "the server is asked directly" if is_server else "tasks open the files"
+    return Side(facts=facts, engine=Engine.NATIVE, reason=reason, columns=columns)
 
 
 def _notes(facts: RelationFacts, where: str | None) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ def render_plan(plan: CheckPlan) -> str:
             lines += ["", _table(plan_sections.indexes_grid(table))]
         sections.append("\n".join(lines))
         sections += _list("Notes", plan_sections.notes(table))
+    sections += _list("Walked through by the database itself", plan_sections.walked(plan))
     sections += _list("Will not be looked at", plan_sections.not_checked(plan))
     sections.append("explained only: no row was read")
     return "\n\n".join(sections) + "\n"

@@ -48,6 +48,11 @@ def notes(plan: TablePlan) -> Iterator[str]:
             yield f"{printable(index.index.name)}: {printable(note)}"
 
 
+def walked(plan: CheckPlan) -> Iterator[str]:
+    for part in plan.walked:
+        yield f"{printable(part.table)}.{printable(part.index)}: entries, then rows, in one session"
+
+
 def not_checked(plan: CheckPlan) -> Iterator[str]:
     for part in plan.not_checked:
         name = part.table if part.index is None else f"{part.table}.{part.index}"

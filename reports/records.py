@@ -101,6 +101,7 @@ def plan_record(plan: CheckPlan) -> Record:
             }
             for part in plan.not_checked
         ],
+        "walked": [{"table": part.table, "index": part.index} for part in plan.walked],
     }
 
 

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrub.app.check_native import NativeResults, check_native_indexes, native_indexes
 from scrub.app.selection import select_tables
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import UsageError
 from scrub.model.defect import Defect
-from scrub.model.plan import CheckPlan
+from scrub.model.plan import CheckPlan, WalkedIndex
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CHECKS, CheckRequest, Engine, SparkOptions, Strategy
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
@@ -139,9 +140,15 @@ class _Preparation:
         pins = Pins(self.stores, self.session, self.request)
         tables = select_tables(self.catalog, self.request)
         pins.pin_all([table for table in tables if table.kv is None])
-        return plan_check(
+        plan = plan_check(
             self.request, pins.sources, pins.not_checked, native_refusal, pins.physical
         )
+        walked = [
+            WalkedIndex(table=table.name, index=index.name)
+            for table in tables
+            for index in native_indexes(table, self.request)
+        ]
+        return replace(plan, walked=tuple(walked))
 
     def _open_stores(self) -> "dict[str, ReadableStore]":
         """All stores anew: one of them may stand for a snapshot, which ends with the run."""
@@ -155,12 +162,16 @@ class _Preparation:
 
     def run(self, pace: "Pace | None" = None) -> RunResult:
         started_at, began = datetime.now(UTC), time.monotonic()
-        self._refuse_what_pairs_lack()
+        self._refuse_what_some_lack()
         plan, findings = self.plan(), None
         if plan.tables:
             plan, findings = self._run(plan, pace)
         tables = _table_results(plan, findings)
         defects = tuple(findings.defects) if findings else ()
+        if self._has_native_indexes():
+            native = self._check_native(len(defects))
+            tables = native.joined_to(tables)
+            defects += tuple(native.defects)
         if pairs := self._tables_of_pairs():
             of_pairs = self._check_pairs(pairs, len(defects))
             tables += tuple(of_pairs.tables)
@@ -176,14 +187,27 @@ class _Preparation:
     def _tables_of_pairs(self) -> "list[Table]":
         return [t for t in select_tables(self.catalog, self.request) if t.kv is not None]
 
-    def _refuse_what_pairs_lack(self) -> None:
+    def _has_native_indexes(self) -> bool:
+        tables = select_tables(self.catalog, self.request)
+        return any(native_indexes(table, self.request) for table in tables)
+
+    def _check_native(self, defects_so_far: int) -> NativeResults:
+        request = replace(self.request, limit=max(self.request.limit - defects_so_far, 0))
+        tables = select_tables(self.catalog, request)
+        return check_native_indexes(tables, request, self.stores, self.on_progress)
+
+    def _refuse_what_some_lack(self) -> None:
         """An option that would be passed over in silence is refused instead."""
-        asked = {"--all-defects": self.request.all_defects}
-        for option, value in asked.items():
-            if value is not None and (pairs := self._tables_of_pairs()):
+        if self.request.all_defects is None:
+            return
+        for what, concerned in (
+            ("tables in key-value layout", bool(self._tables_of_pairs())),
+            ("indexes of the database itself", self._has_native_indexes()),
+        ):
+            if concerned:
                 raise UsageError(
-                    f"{option} is not available for tables in key-value layout: {pairs[0].name}",
-                    hint="leave it out, or check the other tables apart",
+                    f"--all-defects is not available for {what}",
+                    hint="leave it out, or choose other tables and indexes (--index)",
                 )
 
     def _check_pairs(self, tables: "list[Table]", defects_so_far: int) -> "PairResults":

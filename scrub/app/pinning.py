@@ -41,8 +41,9 @@ class Pins:
             raise _together(self.mismatches)
 
     def _pin_indexes(self, table: Table) -> None:
-        indexes = select_indexes(table, self.request)
-        if not indexes:
+        chosen = select_indexes(table, self.request)
+        indexes = [index for index in chosen if not index.native]
+        if not chosen:
             reason = "no index of this table was asked for" if table.indexes else "no indexes"
             self._skip(table, None, reason)
         for index in indexes:

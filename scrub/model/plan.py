@@ -61,9 +61,18 @@ class NotChecked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WalkedIndex:
+    """An index of the database itself, which the database is asked to walk through."""
+
+    table: str
+    index: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckPlan:
     """Everything a run will do; `--explain` prints exactly this."""
 
     strategy: Strategy
     tables: tuple[TablePlan, ...]
     not_checked: tuple[NotChecked, ...] = ()
+    walked: tuple[WalkedIndex, ...] = ()

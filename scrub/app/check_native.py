@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of a check that concerns indexes of the database itself. It needs no Spark."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from scrub.app.discovery import no_session
+from scrub.app.selection import select_indexes
+from scrub.errors import StoreUnavailable
+from scrub.model.defect import Defect
+from scrub.model.progress import Progress, ProgressListener
+from scrub.model.request import CheckRequest
+from scrub.model.result import CheckOutcome, Status, TableResult
+from scrub.model.table import Index, Table
+from scrub.stores.base import ReadableStore
+
+
+@dataclass(slots=True)
+class NativeResults:
+    """Outcomes by table, and defects of all of them."""
+
+    outcomes: dict[str, list[CheckOutcome]] = field(default_factory=dict)
+    defects: list[Defect] = field(default_factory=list)
+
+    def joined_to(self, results: Iterable[TableResult]) -> tuple[TableResult, ...]:
+        """The results of the other checks with these; a table may have these only."""
+        rest = dict(self.outcomes)
+        joined = [
+            replace(result, checks=(*result.checks, *rest.pop(result.table, ())))
+            for result in results
+        ]
+        joined += [
+            TableResult(
+                table=table,
+                snapshot=next((c.snapshot for c in outcomes if c.snapshot), "not read"),
+                checks=tuple(outcomes),
+            )
+            for table, outcomes in rest.items()
+        ]
+        return tuple(joined)
+
+
+def native_indexes(table: Table, request: CheckRequest) -> list[Index]:
+    """The database's own indexes that a request asks for."""
+    if table.kv is not None or "index" not in request.checks_of(table):
+        return []
+    return [index for index in select_indexes(table, request) if index.native]
+
+
+def check_native_indexes(
+    tables: Iterable[Table],
+    request: CheckRequest,
+    stores: Mapping[str, ReadableStore],
+    on_progress: ProgressListener,
+) -> NativeResults:
+    """Walk through each of them, one after the other."""
+    results = NativeResults()
+    for table in tables:
+        for index in native_indexes(table, request):
+            on_progress(Progress(phase=f"{table.name}.{index.name}: walking through the index"))
+            limit = max(request.limit - len(results.defects), 0)
+            outcome, defects = _check(table, index, request, stores[table.store], limit)
+            results.outcomes.setdefault(table.name, []).append(outcome)
+            results.defects += defects
+    return results
+
+
+def _check(
+    table: Table, index: Index, request: CheckRequest, store: ReadableStore, limit: int
+) -> tuple[CheckOutcome, list[Defect]]:
+    from checks.native_index import check_native_index
+    from scrub.stores.postgres.store import PostgresStore
+
+    assert isinstance(store, PostgresStore), "the catalog lets no other store have native indexes"
+    status, reason = Status.NOT_APPLICABLE, "--where: an index is walked through as a whole"
+    if request.where is None:
+        try:
+            store.pin(table.relation, None, no_session, ())  # locked until the run is over
+            found = check_native_index(store, table, index, limit)
+            return found.outcome(index), found.defects
+        except StoreUnavailable as error:
+            status, reason = Status.INCOMPLETE, str(error)
+    return CheckOutcome(check="index", index=index.name, status=status, reason=reason), []

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indexes of the database itself, as part of a check; what is found in them is tested elsewhere."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scrub.app.check_tables import check
+from scrub.model.result import Status
+from tests.postgres_server import Database
+
+
+@pytest.fixture
+def catalog(database: Database, tmp_path: Path) -> Path:
+    """A table with an index that lacks the entries of rows 101 and 102."""
+    database.run(
+        "CREATE TABLE t (id int PRIMARY KEY, word text)",
+        "CREATE INDEX t_word ON t (word)",
+        "INSERT INTO t SELECT i, 'w' || i FROM generate_series(1, 100) i",
+        "UPDATE pg_index SET indisready = false WHERE indexrelid = 't_word'::regclass",
+        "INSERT INTO t VALUES (101, 'x'), (102, 'y')",
+        "UPDATE pg_index SET indisready = true WHERE indexrelid = 't_word'::regclass",
+    )
+    columns = {"id": {"type": "int", "nullable": False}, "word": {"type": "string"}}
+    table = {
+        "store": "shop",
+        "columns": columns,
+        "primary_key": ["id"],
+        "indexes": {"t_word": {"native": True}, "t_pkey": {"native": True, "unique": True}},
+    }
+    stores = {"shop": {"kind": "postgres", "url": database.url}}
+    path = tmp_path / "scrub.yaml"
+    content = {"version": 1, "stores": stores, "tables": {"t": table}}
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def test_native_indexes_are_checked_without_spark(catalog: Path) -> None:
+    result = check("t", catalog=catalog)
+    (table,) = result.tables
+    assert [(c.index, c.status) for c in table.checks] == [
+        ("t_word", Status.DEFECTIVE),
+        ("t_pkey", Status.CLEAN),
+    ]
+    assert [(d.kind.value, d.primary_key) for d in result.defects] == [
+        ("missing_secondary_index", {"id": 101}),
+        ("missing_secondary_index", {"id": 102}),
+    ]
+
+
+@pytest.fixture
+def scrub(catalog: Path) -> Callable[..., tuple[int, str, str]]:
+    """The command on that catalog: exit code, output, messages."""
+
+    def run(*options: str) -> tuple[int, str, str]:
+        command = [Path(sys.executable).parent / "scrub", "check", "table", "t", *options]
+        done = subprocess.run(
+            command, cwd=catalog.parent, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def test_the_command_names_them_and_exits_with_1(scrub: Any) -> None:
+    code, output, _ = scrub("--format", "json")
+    assert code == 1
+    assert [d["primary_key"] for d in json.loads(output)["defects"]] == [{"id": 101}, {"id": 102}]
+
+
+def test_where_does_not_apply_to_a_walk(scrub: Any) -> None:
+    code, output, _ = scrub("--where", "id < 5")
+    assert code == 3  # nothing was looked at
+    assert "an index is walked through as a whole" in output
+
+
+def test_the_plan_says_what_is_walked_through(scrub: Any) -> None:
+    code, output, _ = scrub("--explain")
+    assert code == 0
+    assert "Walked through by the database itself" in output
+    assert "t.t_pkey" in output
+
+
+def test_a_missing_index_is_a_mistake(scrub: Any, database: Database) -> None:
+    database.run("DROP INDEX t_word")
+    code, _, messages = scrub()
+    assert code == 2
+    assert "t_word" in messages
+
+
+def test_every_defect_to_a_file_is_refused(scrub: Any, tmp_path: Path) -> None:
+    code, _, messages = scrub("--all-defects", str(tmp_path / "all.jsonl"))
+    assert code == 2
+    assert "not available for indexes of the database itself" in messages
