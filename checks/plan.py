@@ -200,7 +200,8 @@ def _plan_physical(table: Table, side: Side) -> PhysicalPlan:
             f"Spark read the values ({side.reason}): only NULLs and the types of whole columns "
             "were looked at",
         )
-    return PhysicalPlan(columns=tuple(column.name for column in table.columns), notes=notes)
+    stored = tuple(column.name for column in table.columns if column.computed is None)
+    return PhysicalPlan(columns=stored, notes=notes)
 
 
 def _only_spark_looks(facts: RelationFacts) -> str | None:

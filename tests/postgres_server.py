@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import psycopg
@@ -36,6 +37,7 @@ class Database:
             return connection.execute(query).fetchall()
 
 
+@cache
 def start_server() -> str:
     """The url of a running server; one of our own ends with the process, and leaves nothing."""
     if url := os.environ.get("SCRUB_TEST_PG_URL"):

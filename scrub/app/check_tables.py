@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrub.app.check_native import NativeResults, check_native_indexes, native_indexes
+from scrub.app.computed_columns import with_computed_columns
 from scrub.app.selection import select_tables
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import UsageError
@@ -139,7 +140,7 @@ class _Preparation:
         self.stores = self._open_stores()
         pins = Pins(self.stores, self.session, self.request)
         tables = select_tables(self.catalog, self.request)
-        pins.pin_all([table for table in tables if table.kv is None])
+        pins.pin_all([with_computed_columns(table) for table in tables if table.kv is None])
         plan = plan_check(
             self.request, pins.sources, pins.not_checked, native_refusal, pins.physical
         )

@@ -15,8 +15,9 @@ from scrub.model.types import ColumnType, parse_type
 class EntryColumnReader:
     """Reads the columns of one index and sees to it that each has a name of its own."""
 
-    def __init__(self, context: TableContext, index: str) -> None:
+    def __init__(self, context: TableContext, index: str, dialect: str = "spark") -> None:
         self._context = context
+        self._dialect = dialect
         self._mistakes = context.mistakes
         self._index = index
         self._taken: set[str] = set()
@@ -64,9 +65,11 @@ class EntryColumnReader:
         section.require("as", "say what the index calls it: as: NAME")
         name, source = section.text("as"), section.text("expr")
         column_type = _declared_type(section)
+        if self._dialect != "spark":
+            section.require("type", "say of which type it is, e.g. type: string")
         if source is not None:
             try:
-                columns_used(source, self._context.columns)
+                columns_used(source, self._context.columns, self._dialect)
             except BadExpression as error:
                 section.add("expr", f"'expr' of {section.what} {error}", error.hint)
         if name is None or source is None:

@@ -19,7 +19,7 @@ class BadExpression(ValueError):
         self.hint = hint
 
 
-def columns_used(text: str, columns: Iterable[str]) -> tuple[str, ...]:
+def columns_used(text: str, columns: Iterable[str], dialect: str = "spark") -> tuple[str, ...]:
     """The columns an expression reads, spelled as in `columns`; BadExpression if it is not one.
 
     Spark finds columns whatever their case; so does this.
@@ -28,7 +28,7 @@ def columns_used(text: str, columns: Iterable[str]) -> tuple[str, ...]:
 
     spelling = {name.lower(): name for name in columns}
     used: dict[str, None] = {}
-    for name in columns_named(parse(text)):
+    for name in columns_named(parse(text, dialect)):
         if name.lower() not in spelling:
             hint = did_you_mean(name, spelling.values(), "columns")
             raise BadExpression(f"uses an unknown column '{name}'", hint)

@@ -8,7 +8,7 @@ from yaml.nodes import Node, SequenceNode
 from scrub.catalog import document, names
 from scrub.catalog.document import Entry
 from scrub.catalog.entry_columns import EntryColumnReader
-from scrub.catalog.expressions import BadExpression, check_condition
+from scrub.catalog.expressions import BadExpression, check_condition, columns_used
 from scrub.catalog.reflects import read_reflects
 from scrub.catalog.section import Section
 from scrub.catalog.table_context import TableContext
@@ -49,10 +49,10 @@ class IndexReader:
         section = Section(entry.value, entry.line, f"index '{entry.name}'", _KEYS, self._mistakes)
         if section.flag("native"):
             return self._native(entry, section)
-        self._refuse_unavailable(section)
+        dialect = self._dialect(section)
         self._context.check_store(section)
         section.require("columns", "name the indexed columns: [customer_id]")
-        columns = EntryColumnReader(self._context, section.what)
+        columns = EntryColumnReader(self._context, section.what, dialect)
         key = [column for item in self._some(section) if (column := columns.indexed(item))]
         indexed = {column.name for column in key if not column.is_expression}
         suffix = [
@@ -71,9 +71,10 @@ class IndexReader:
             suffix=tuple(suffix),
             stored=tuple(stored),
             unique=section.flag("unique"),
-            where=self._where(section),
+            where=self._where(section, dialect),
             nulls=Nulls(section.choice("nulls", [*Nulls]) or Nulls.KEEP),
             reflects=read_reflects(section),
+            dialect=dialect,
             line=entry.line,
         )
 
@@ -97,11 +98,14 @@ class IndexReader:
             line=entry.line,
         )
 
-    def _refuse_unavailable(self, section: Section) -> None:
-        dialect = section.text("dialect")
-        if dialect is not None and dialect != "spark":
-            message = f"{section.what}: dialect {dialect} is not available in this version"
+    def _dialect(self, section: Section) -> str:
+        dialect = section.choice("dialect", ("spark", "postgres")) or "spark"
+        store = self._context.stores.get(self._context.store)
+        if dialect == "postgres" and store is not None and store.kind != "postgres":
+            message = f"{section.what} is in PostgreSQL's dialect, but its table is elsewhere"
             section.add("dialect", message, "write Spark SQL and leave `dialect` out")
+            return "spark"
+        return dialect
 
     def _some(self, section: Section) -> list[Node]:
         items = section.items("columns")
@@ -109,11 +113,14 @@ class IndexReader:
             section.add("columns", f"{section.what} has no indexed columns")
         return items
 
-    def _where(self, section: Section) -> str | None:
+    def _where(self, section: Section, dialect: str) -> str | None:
         where = section.text("where")
         if where is not None:
             try:
-                check_condition(where, self._context.columns)
+                if dialect == "spark":
+                    check_condition(where, self._context.columns)
+                else:
+                    columns_used(where, self._context.columns, dialect)
             except BadExpression as error:
                 section.add("where", f"'where' of {section.what} {error}", error.hint)
         return where

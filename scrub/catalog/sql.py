@@ -43,11 +43,11 @@ _ROW_MAKERS = _words(
 _MOMENTS = ("now", "today", "tomorrow", "yesterday")
 
 
-def parse(text: str) -> "Expr":
+def parse(text: str, dialect: str = "spark") -> "Expr":
     """The tree of one expression that depends on the row alone; BadExpression otherwise."""
     try:
-        tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
-        tokens = [token.token_type for token in sqlglot.tokenize(text, dialect="spark")]
+        tree = sqlglot.parse_one(text, dialect=dialect, into=exp.Condition)
+        tokens = [token.token_type for token in sqlglot.tokenize(text, dialect=dialect)]
     except SqlglotError as error:
         raise _does_not_parse(_reason(error)) from error
     except RecursionError as error:

@@ -29,6 +29,7 @@ class Column:
     name: str
     type: ColumnType
     nullable: bool = True
+    computed: str | None = None  # what the database makes of a row, in its own SQL: not stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,7 @@ class Index:
     where: str | None = None
     nulls: Nulls = Nulls.KEEP
     reflects: Reflects | None = None
+    dialect: str = "spark"  # of its expressions; "postgres" leaves them to the table's database
     native: bool = False  # the database's own: `relation` is its name there, which knows the rest
     line: int = 0
 

@@ -2,6 +2,7 @@
 """Every defect of random trials is found once with its exact key, and nothing else is reported."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,15 @@ from scrub.model.result import RunResult, Status
 from tests.checks.trials import TRIALS_PER_TABLE, Trial, oracle, trials, write_trials
 
 TABLES = 60  # of five trials each
-TABLES_PER_RUN = 30
+TABLES_PER_RUN = 20
+EVERY_TRIAL_EVERY_WAY = "SCRUB_EVERY_TRIAL" in os.environ
+THIRDS = {
+    (Engine.AUTO, Strategy.MERGE): 0,
+    (Engine.SQL, Strategy.FINGERPRINT): 1,
+    (Engine.SQL, Strategy.MERGE): 2,
+}
+"""Which third of the trials a way runs; the first way runs them all, in minutes less than if all
+ways did."""
 
 
 def collect_trials(count: int) -> list[Trial]:
@@ -87,7 +96,8 @@ def test_every_defect_is_found_once_and_nothing_else(
     strategy: Strategy,
     light_spark: Any,
 ) -> None:
-    for catalog, batch in catalogs:
+    third = None if EVERY_TRIAL_EVERY_WAY else THIRDS.get((engine, strategy))
+    for catalog, batch in catalogs if third is None else [catalogs[third]]:
         result = run_check(
             CheckRequest(catalog=catalog, engine=engine, strategy=strategy, limit=1_000_000),
             spark=light_spark,

@@ -275,3 +275,34 @@ def test_twenty_checks_in_a_row_under_pgbench_find_no_false_defect(spark: Any) -
             assert traffic.poll() is None, "there was traffic all the time"
         finally:
             traffic.terminate()
+
+
+@pytest.mark.parametrize(("engine", "strategy"), WAYS)
+def test_expressions_in_the_databases_own_dialect_are_left_to_it(
+    database: Database, tmp_path: Path, spark: Any, engine: str, strategy: str
+) -> None:
+    """Spark would divide 7 / 2 into 3.5, and has no left()."""
+    database.run(
+        "CREATE TABLE t (id int PRIMARY KEY, word text, n int)",
+        "INSERT INTO t SELECT i, 'Word' || i, i FROM generate_series(1, 50) i",
+        "CREATE TABLE t__i AS SELECT lower(left(word, 5)) AS short, id, n / 2 AS half FROM t"
+        " WHERE word ~ '[2-9]'",
+        "DELETE FROM t__i WHERE id = 7",
+        "UPDATE t__i SET half = 3 WHERE id = 8",
+    )
+    index = {
+        "dialect": "postgres",
+        "columns": [{"expr": "lower(left(word, 5))", "as": "short", "type": "string"}],
+        "storing": [{"expr": "n / 2", "as": "half", "type": "int"}],
+        "where": "word ~ '[2-9]'",
+    }
+    columns = {"id": {"type": "int"}, "word": {"type": "string"}, "n": {"type": "int"}}
+    table = {"store": "shop", "columns": columns, "primary_key": ["id"], "indexes": {"i": index}}
+    stores = {"shop": {"kind": "postgres", "url": database.url}}
+    catalog = tmp_path / "scrub.yaml"
+    catalog.write_text(json.dumps({"version": 1, "stores": stores, "tables": {"t": table}}))
+    result = check("t", catalog=catalog, spark=spark, engine=engine, strategy=strategy)
+    assert found(result) == {
+        ("missing_secondary_index", "i", (7,)),
+        ("wrong_stored_value", "i", (8,)),
+    }

@@ -4,7 +4,6 @@
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from scrub.errors import MissingExtra, StoreUnavailable
 
@@ -86,12 +85,9 @@ def connect(conninfo: str) -> "psycopg.Connection[Any]":
 
 def without_password(url: str) -> str:
     """The url as it may be written down."""
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    kept = [pair for pair in parse_qsl(parts.query) if pair[0] not in ("password", "sslpassword")]
-    return urlunsplit(
-        parts._replace(netloc=user.partition(":")[0] + at + host, query=urlencode(kept, safe="/"))
-    )
+    without_user_password = re.sub(r"^([a-z]+://[^/:@]*):[^/]*@", r"\1@", url)
+    cleaned = re.sub(r"(?<=[?&])(?:ssl)?password=[^&]*&?", "", without_user_password)
+    return cleaned.rstrip("?&")
 
 
 def without_secrets(text: str, conninfo: str) -> str:

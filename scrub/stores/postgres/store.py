@@ -13,8 +13,9 @@ from scrub.model.predicate import ColumnTerm, type_of
 from scrub.model.relation import RelationFacts, Snapshot, Split, SplitKind
 from scrub.model.request import AsOf
 from scrub.model.table import Column, Store
+from scrub.model.types import ColumnType
 from scrub.stores.base import Compared, EntrySource, SessionProvider
-from scrub.stores.postgres.column_types import ServerColumn, as_sent, value_of
+from scrub.stores.postgres.column_types import ServerColumn, as_sent, sql_type, value_of
 from scrub.stores.postgres.comparison import Comparison, ServerSide
 from scrub.stores.postgres.connections import conninfo_of, first_line, require_psycopg
 from scrub.stores.postgres.expressions import to_sql
@@ -39,10 +40,17 @@ BYTES_PER_ROW_GUESSED = 100
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A relation that was pinned, as SQL names it."""
+    """A relation that was pinned, as SQL names it, and what is computed from its rows."""
 
     sql: str
     columns: Mapping[str, ServerColumn]
+    computed: Mapping[str, str]
+
+    def value(self, name: str, wanted: ColumnType) -> str:
+        """A column, or what is computed, as an expression of the wanted type."""
+        if name in self.computed:
+            return f"({self.computed[name]})::{sql_type(wanted)}"
+        return value_of(self.columns[name], wanted)
 
 
 class PostgresStore:
@@ -81,7 +89,7 @@ class PostgresStore:
         """Lock the relation against rewrites and take it into the snapshot."""
         if as_of is not None:
             raise UsageError(
-                f"store {self.name}: PostgreSQL keeps no old versions, so there is no --as-of"
+                f"store {self.name}: PostgreSQL has no versions, so there is no --as-of"
             )
         psycopg = require_psycopg()
         connection = self.snapshot.connection
@@ -94,18 +102,22 @@ class PostgresStore:
         except psycopg.OperationalError as error:
             raise StoreUnavailable(f"{relation}: {first_line(error)}") from error
         self._refuse(found, described, columns)
-        self._described[relation] = Described(found.sql, described)
+        computed = {c.name: c.computed for c in columns if c.computed is not None}
+        self._described[relation] = Described(found.sql, described, computed)
         wanted = {column.name: column.type for column in columns}
+        types = {name: wanted.get(name, of.type) for name, of in described.items()}
+        types |= {name: wanted[name] for name in computed}
         values = {
-            VALUE + name: as_sent(value_of(of, as_type), as_type)
-            for name, of in described.items()
-            if (as_type := wanted.get(name, of.type)) is not None
+            VALUE + name: as_sent(self._described[relation].value(name, of_type), of_type)
+            for name, of_type in types.items()
+            if of_type is not None
         }
         return RelationFacts(
             store=self.name,
             relation=relation,
             snapshot=Snapshot(label=f"snapshot {self.snapshot.identifier}", lasting=False),
-            columns={name: of.type for name, of in described.items()},
+            columns={name: of.type for name, of in described.items()}
+            | {name: wanted[name] for name in computed},
             splits=tuple(split for leaf in held for split in leaf.splits()),
             rows=sum(leaf.rows for leaf in held),
             bytes=sum(leaf.bytes for leaf in held),
@@ -172,7 +184,7 @@ class PostgresStore:
         described = self._described[source.facts.relation]
 
         def value(term: ColumnTerm) -> str:
-            return value_of(described.columns[term.name], term.type)
+            return described.value(term.name, term.type)
 
         return ServerSide(
             source=described.sql,

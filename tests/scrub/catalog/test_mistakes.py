@@ -241,7 +241,10 @@ def test_a_table_of_pairs_needs_its_number_and_its_columns(tmp_path: Path) -> No
         ("{columns: [word], relation: ./t}", "as has table 't'"),
         ("{columns: [word], relation: ../x}", "lies outside store"),
         ("{columns: [word], native: true}", "its table is not in PostgreSQL"),
-        ("{columns: [word], dialect: postgres}", "dialect postgres is not available"),
+        (
+            "{columns: [word], dialect: postgres}",
+            "in PostgreSQL's dialect, but its table is elsewhere",
+        ),
         ("{columns: [word], reflects: yesterday}", "'yesterday' is not a time"),
         ("{columns: [word], reflects: -1}", "'-1' is not a version"),
         ("{columns: [word], reflects: {version: x}}", "'x' is not a version"),

@@ -7,15 +7,21 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
+from psycopg.conninfo import make_conninfo
 
 from scrub.model.table import Column, Store
 from scrub.spark.types import to_struct
+from scrub.stores.postgres.column_types import sql_type
+from scrub.stores.postgres.quoting import identifier
+from tests.postgres_server import start_server
 
 Write = Callable[[Path, pa.Table, Sequence[Column], Any], None]
 
@@ -33,6 +39,7 @@ class Format:
     lacks: Mapping[str, str] = field(default_factory=dict)
     refuses_to_pin: bool = False  # a catalog that expects such a column is refused
     relation: Callable[[Path], str] = lambda _: "t"
+    one_snapshot: bool = False  # a store stands for one moment; a later one needs another store
 
 
 def _count(path: Path) -> int:
@@ -120,10 +127,30 @@ def _table_name(root: Path) -> str:
     return f"t_{zlib.crc32(str(root).encode())}"
 
 
+@cache
+def _database(root: Path) -> str:
+    """A database for each test; the server is gone when the tests are."""
+    name = f"contract_{zlib.crc32(str(root).encode())}"
+    with psycopg.connect(start_server(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return make_conninfo(start_server(), dbname=name)
+
+
+def _write_postgres(root: Path, table: pa.Table, columns: Sequence[Column], spark: Any) -> None:
+    types = ", ".join(f"{identifier(c.name)} {sql_type(c.type)}" for c in columns)
+    with psycopg.connect(_database(root), autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS t ({types})")
+        with connection.cursor() as cursor, cursor.copy("COPY t FROM STDIN") as copy:
+            for row in table.to_pylist():
+                copy.write_row(list(row.values()))
+        connection.execute("ANALYZE t")
+
+
 def _files(format_: str) -> Callable[[Path], Store]:
     return lambda root: Store(name="files", kind="spark", format=format_, path=str(root))
 
 
+_NO_BYTE = "PostgreSQL has no integers of one byte"
 _NO_BINARY = "CSV has no way to hold binary values"
 FORMATS = (
     Format(
@@ -159,5 +186,14 @@ FORMATS = (
         _write_table,
         pinned=False,
         relation=_table_name,
+    ),
+    Format(
+        "postgres",
+        lambda root: Store(name="shop", kind="postgres", url=_database(root)),
+        _write_postgres,
+        native=True,
+        needs_session=False,
+        lacks={"tiny": _NO_BYTE},
+        one_snapshot=True,
     ),
 )

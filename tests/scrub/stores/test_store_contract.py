@@ -51,6 +51,9 @@ class Relation:
         self.format.write(self.root, table, self.columns, self.spark)
 
     def pin(self, as_of: AsOf | None = None) -> RelationFacts:
+        if self.format.one_snapshot:
+            self.store.close()
+            self.store = open_store(self.format.store(self.root))
         session = (lambda: self.spark) if self.format.needs_session else no_session
         return self.store.pin(self.name, as_of, session, self.columns)
 
