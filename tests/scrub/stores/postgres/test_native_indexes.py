@@ -17,9 +17,11 @@ from scrub.stores.postgres.index_description import describe_index
 from scrub.stores.postgres.store import PostgresStore
 from tests.postgres_server import Database
 from tests.scrub.stores.postgres.native_ground import (
+    ODD_CLASS,
     TABLE,
     blind,
     check,
+    compare_by_rest,
     native,
     only,
     store_of,
@@ -197,33 +199,9 @@ def test_an_index_of_expressions_is_seen_through_its_rows(table: Database) -> No
 
 @pytest.mark.parametrize("expression", ["k", "(k + 0)"])
 def test_a_tree_that_is_out_of_order_is_walked_whole(table: Database, expression: str) -> None:
-    table.run(
-        "CREATE FUNCTION cmp(int, int) RETURNS int IMMUTABLE LANGUAGE sql "
-        "AS 'SELECT CASE WHEN $1 < $2 THEN -1 WHEN $1 > $2 THEN 1 ELSE 0 END'",
-        *(
-            statement
-            for name, operator in (
-                ("lt", "<"),
-                ("le", "<="),
-                ("eq", "="),
-                ("ge", ">="),
-                ("gt", ">"),
-            )
-            for statement in (
-                f"CREATE FUNCTION {name}(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql "
-                f"AS 'SELECT public.cmp($1, $2) {operator} 0'",
-                f"CREATE OPERATOR {operator}~ (FUNCTION={name}, LEFTARG=int, RIGHTARG=int)",
-            )
-        ),
-        "CREATE OPERATOR CLASS odd FOR TYPE int USING btree AS OPERATOR 1 <~, OPERATOR 2 <=~, "
-        "OPERATOR 3 =~, OPERATOR 4 >=~, OPERATOR 5 >~, FUNCTION 1 cmp(int, int)",
-        f"CREATE INDEX i ON t ({expression} odd)",
-    )
+    table.run(*ODD_CLASS, f"CREATE INDEX i ON t ({expression} odd)")
     assert check(table, native("i", "k")).status is Status.CLEAN
-    table.run(
-        "CREATE OR REPLACE FUNCTION cmp(int, int) RETURNS int IMMUTABLE LANGUAGE sql AS "
-        "'SELECT CASE WHEN $1 % 10 < $2 % 10 THEN -1 WHEN $1 % 10 > $2 % 10 THEN 1 ELSE 0 END'"
-    )
+    table.run(compare_by_rest(10))
     findings = check(table, native("i", "k"))
     # From 9 to 10, 19 to 20, 29 to 30 and 39 to 40.
     assert findings.counts == {DefectKind.KEY_ORDER: 4}
@@ -327,19 +305,56 @@ def test_other_access_methods_are_not_applicable(table: Database) -> None:
 
 
 def test_a_collation_that_has_changed_is_noted_and_the_index_read(table: Database) -> None:
-    ((version,),) = table.rows("SHOW server_version_num")
-    if int(version) < 170000:
-        pytest.skip("the collations of this server have no versions")
     table.run(
-        "CREATE COLLATION old (provider = builtin, locale = 'C.UTF-8')",
+        f"CREATE COLLATION old ({collation_with_version(table)})",
         "CREATE INDEX i ON t (e COLLATE old)",
         "UPDATE pg_collation SET collversion = '0' WHERE collname = 'old'",
         "VACUUM t",
     )
+    ((now,),) = table.rows(
+        "SELECT pg_collation_actual_version(oid) FROM pg_collation WHERE collname = 'old'"
+    )
     findings = check(table, native("i", "e"))
     assert (findings.status, findings.entries) == (Status.CLEAN, 1000)
     (note,) = findings.notes
-    assert note.startswith("collation old was of version 0 and now is of 1")
+    assert note.startswith(f"collation old was of version 0 and now is of {now}")
+
+
+def has_icu(database: Database) -> bool:
+    """A server without it still lists one of its collations, by the name of unicode."""
+    return bool(database.rows("SELECT FROM pg_collation WHERE collname = 'und-x-icu'"))
+
+
+def collation_with_version(database: Database) -> str:
+    """PostgreSQL's own ones have versions since 17; before, those of ICU have."""
+    ((version,),) = database.rows("SHOW server_version_num")
+    if int(version) >= 170000:
+        return "provider = builtin, locale = 'C.UTF-8'"
+    if not has_icu(database):
+        pytest.skip("the collations of this server have no versions")
+    return "provider = icu, locale = 'und'"
+
+
+def test_entries_that_are_equal_to_their_rows_in_other_letters_are_found(
+    database: Database,
+) -> None:
+    if not has_icu(database):
+        pytest.skip("this server has no collation in which other letters are equal")
+    database.run(
+        "CREATE COLLATION letters"
+        " (provider = icu, locale = 'und-u-ks-level1', deterministic = false)",
+        "CREATE TABLE t (id int PRIMARY KEY, e text COLLATE letters)",
+        "INSERT INTO t VALUES (1, 'ab'), (2, 'AB'), (3, 'Äb'), (4, 'b')",
+        "CREATE INDEX i ON t (e)",
+        "VACUUM ANALYZE t",
+    )
+    assert check(database, native("i", "e")).status is Status.CLEAN
+    with blind(database, "i"):
+        database.run("DELETE FROM t WHERE id = 2", "VACUUM t", "INSERT INTO t VALUES (5, 'aB')")
+    findings = check(database, native("i", "e"))
+    assert findings.counts == {MISSING: 1, DANGLING: 1}
+    assert told(findings, MISSING) == [(5, "aB")]
+    assert told(findings, DANGLING) == [(5, "AB")]
 
 
 @pytest.fixture
