@@ -51,7 +51,7 @@ def test_executors_of_their_own(tmp_path: Path) -> None:
         "--catalog", str(catalog), "--master", "local-cluster[2,1,1024]", "--engine", "native"
     )
     assert_finds_both(code, result)
-    assert result["tables"][0]["checks"][0]["engine"] == engine
+    assert result["tables"][0]["checks"][0]["engine"] == "native"
 
 
 def test_spark_connect(tmp_path: Path) -> None:
