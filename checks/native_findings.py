@@ -8,6 +8,8 @@ from scrub.model.result import CheckOutcome, Status
 from scrub.model.table import Index
 from scrub.stores.postgres.index_description import NativeIndex
 
+LEAVES_ONLY = "only the leaves were walked through: pages above them are not seen (pg_amcheck does)"
+
 
 @dataclass(slots=True)
 class NativeFindings:
@@ -41,7 +43,7 @@ class NativeFindings:
             counts={kind: self.counts[kind] for kind in DefectKind if self.counts.get(kind)},
             snapshot=self.snapshot,
             engine="native",
-            notes=tuple(self.notes),
+            notes=(*self.notes, *(() if self.not_applicable else (LEAVES_ONLY,))),
         )
 
     def lacks(self, reason: str) -> None:

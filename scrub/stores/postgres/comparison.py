@@ -53,7 +53,7 @@ class Comparison:
     def counting(self) -> str:
         """One row: pairs, entries of both sides that took part, and those that differ."""
         return f"""
-            SELECT count(*), count(e.present), count(a.present),
+            SELECT count(*), count(e.{self._mark}), count(a.{self._mark}),
                    count(*) FILTER (WHERE {self._differs()}),
                    (SELECT count(*) FROM ({self.expected.sql}) AS e),
                    (SELECT count(*) FROM ({self.actual.sql}) AS a)
@@ -106,6 +106,11 @@ class Comparison:
             JOIN shared ON {" AND ".join(f"s.{name} = shared.{name}" for name in key)}
         """
 
+    @property
+    def _mark(self) -> str:
+        """A column that is NULL only where a side has nothing to join with."""
+        return "present" if self.null_keys else "p0"
+
     def _joined(self) -> str:
         on = self._same_key("e", "a")
         return f"({self.expected.sql}) AS e FULL JOIN ({self.actual.sql}) AS a ON {on}"
@@ -119,4 +124,4 @@ class Comparison:
 
     def _differs(self) -> str:
         beside = [f"e.c{n} IS DISTINCT FROM a.c{n}" for n in range(len(self.types))]
-        return " OR ".join(["e.present IS NULL", "a.present IS NULL", *beside])
+        return " OR ".join([f"e.{self._mark} IS NULL", f"a.{self._mark} IS NULL", *beside])
