@@ -43,7 +43,7 @@ class NativeFindings:
             counts={kind: self.counts[kind] for kind in DefectKind if self.counts.get(kind)},
             snapshot=self.snapshot,
             engine="native",
-            notes=(*self.notes, *(() if self.not_applicable else (LEAVES_ONLY,))),
+            notes=(*self.notes, *((LEAVES_ONLY,) if self.entries is not None else ())),
         )
 
     def lacks(self, reason: str) -> None:

@@ -241,11 +241,23 @@ def _plan_index(
         not_native = not_native or "--where needs Spark"
     ignored = [name for name in facts.columns if name not in names]
     notes = [f"ignored columns: {', '.join(ignored)}"] if ignored else []
+    if native_refusal is None and _in_one_server(request, source, not_native):
+        notes.append("compared inside the database")
     return IndexPlan(
         index=index,
         side=_side(request, facts, names, not_native),
         notes=(*notes, *source.notes, *_notes(facts, None)),
     )
+
+
+def _in_one_server(request: CheckRequest, source: IndexSource, not_native: str | None) -> bool:
+    """Whether the server that holds both sides is asked to compare them."""
+    sides = (source.table_facts, source.index_facts)
+    in_server = all(s.kind is SplitKind.POSTGRES for of in sides for s in of.splits)
+    as_asked = request.engine is not Engine.SQL and request.strategy is not Strategy.FINGERPRINT
+    same_place = sides[0].store == sides[1].store and bool(sides[0].splits and sides[1].splits)
+    translates = _untranslatable(source.table, [source.index], request.where) is None
+    return in_server and as_asked and same_place and translates and not_native is None
 
 
 def _untranslatable(table: Table, indexes: Sequence[Index], where: str | None) -> str | None:

@@ -181,7 +181,6 @@ class _Run:
         compared = store.compare(expected, actual)
         found.rows, found.entries = compared.expected, compared.actual
         found.strategy = Strategy.MERGE.value
-        found.notes.append("compared inside the database")
         if self.settings.settle_seconds is not None:
             found.notes.append("not settled: both sides are of one snapshot")
         if compared.differing > NAMED_MAX:

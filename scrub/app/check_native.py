@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from scrub.app.discovery import no_session
 from scrub.app.selection import select_indexes
-from scrub.errors import StoreUnavailable
+from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.defect import Defect
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.request import CheckRequest
@@ -65,6 +65,14 @@ def check_native_indexes(
     return results
 
 
+def _refuse_as_of(table: Table, index: Index, request: CheckRequest) -> None:
+    for as_of in request.as_of:
+        if as_of.relation in (None, table.name, index.name):
+            raise UsageError(
+                f"store {table.store}: PostgreSQL has no versions, so there is no --as-of"
+            )
+
+
 def _check(
     table: Table, index: Index, request: CheckRequest, store: ReadableStore, limit: int
 ) -> tuple[CheckOutcome, list[Defect]]:
@@ -72,11 +80,14 @@ def _check(
     from scrub.stores.postgres.store import PostgresStore
 
     assert isinstance(store, PostgresStore), "the catalog lets no other store have native indexes"
+    _refuse_as_of(table, index, request)
     status, reason = Status.NOT_APPLICABLE, "--where: an index is walked through as a whole"
     if request.where is None:
         try:
             store.pin(table.relation, None, no_session, ())  # locked until the run is over
             found = check_native_index(store, table, index, limit)
+            if request.settle_seconds is not None:
+                found.note("not settled: entries and rows are of one snapshot")
             return found.outcome(index), found.defects
         except StoreUnavailable as error:
             status, reason = Status.INCOMPLETE, str(error)

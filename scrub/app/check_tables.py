@@ -177,6 +177,8 @@ class _Preparation:
             of_pairs = self._check_pairs(pairs, len(defects))
             tables += tuple(of_pairs.tables)
             defects += tuple(of_pairs.defects)
+        order = [table.name for table in select_tables(self.catalog, self.request)]
+        tables = tuple(sorted(tables, key=lambda result: order.index(result.table)))
         return RunResult(
             run_id=self.run_id,
             started_at=started_at,

@@ -31,6 +31,7 @@ def init(place: str, catalog: Path, schema: str, force: bool) -> None:
     from reports.escaping import printable
     from scrub.app.init_catalog import init_catalog
     from scrub.app.init_database import init_database, is_database
+    from scrub.stores.postgres.connections import without_password
 
     if is_database(place):
         result = init_database(place, catalog, schema=schema, force=force)
@@ -41,4 +42,7 @@ def init(place: str, catalog: Path, schema: str, force: bool) -> None:
         click.echo(printable(f"{table}: {listed}"))
     for relation, reason in result.unusable.items():
         click.echo(printable(f"left out: {relation}: {reason}"), err=True)
+    if is_database(place) and without_password(place) != place.rstrip("?&"):
+        left_out = "the password was left out: put it into ~/.pgpass or PGPASSWORD"
+        click.echo(left_out, err=True)
     click.echo(printable(f"wrote {result.path}; look at the lines marked `guess`"), err=True)

@@ -4,12 +4,14 @@
 import json
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from psycopg import conninfo
 
 from scrub.app.check_tables import check
 from scrub.model.result import Status
@@ -98,3 +100,43 @@ def test_every_defect_to_a_file_is_refused(scrub: Any, tmp_path: Path) -> None:
     code, _, messages = scrub("--all-defects", str(tmp_path / "all.jsonl"))
     assert code == 2
     assert "not available for indexes of the database itself" in messages
+
+
+@pytest.mark.parametrize("as_of", ["2026-01-01T00:00:00Z", "t=3"])
+def test_there_is_no_older_version_of_an_index(scrub: Any, as_of: str) -> None:
+    code, _, messages = scrub("--index", "t_pkey", "--as-of", as_of)
+    assert code == 2
+    assert "PostgreSQL has no versions" in messages
+
+
+def test_a_table_that_may_not_be_read_costs_only_its_own_checks(
+    database: Database, catalog: Path, scrub: Any
+) -> None:
+    role = f"reader_{uuid.uuid4().hex[:8]}"
+    database.run(
+        f"CREATE ROLE {role} LOGIN",
+        "CREATE TABLE a_secret (id int PRIMARY KEY)",
+        f"GRANT SELECT ON t TO {role}",
+    )
+    content = yaml.safe_load(catalog.read_text())
+    secret = {
+        "store": "shop",
+        "columns": {"id": {"type": "int"}},
+        "primary_key": ["id"],
+        "indexes": {"a_secret_pkey": {"native": True}},
+    }
+    content["tables"] = {"a_secret": secret, **content["tables"]}
+    content["stores"]["shop"]["url"] = conninfo.make_conninfo(database.url, user=role)
+    catalog.write_text(yaml.safe_dump(content, sort_keys=False))
+    try:
+        code, output, messages = scrub("a_secret", "--format", "json")
+        assert code == 1, messages
+        tables = json.loads(output)["tables"]
+        statuses = {c["index"]: c["status"] for table in tables for c in table["checks"]}
+        assert statuses == {
+            "a_secret_pkey": "incomplete",
+            "t_word": "defective",
+            "t_pkey": "clean",
+        }
+    finally:
+        database.run(f"DROP OWNED BY {role}", f"DROP ROLE {role}")

@@ -74,10 +74,11 @@ def connect(conninfo: str) -> "psycopg.Connection[Any]":
     try:
         connection: psycopg.Connection[Any] = driver.connect(conninfo)
     except driver.OperationalError as error:
-        raise StoreUnavailable(
-            f"PostgreSQL does not let scrub in: {without_secrets(first_line(error), conninfo)}",
-            hint="try the same url with psql",
-        ) from error
+        reason = without_secrets(first_line(error), conninfo)
+        hint = "try the same url with psql"
+        if "password" in reason:
+            hint = "put the password into ~/.pgpass or PGPASSWORD, and " + hint
+        raise StoreUnavailable(f"no connection to PostgreSQL: {reason}", hint=hint) from error
     if connection.info.server_version < VERSION_MIN:
         version = connection.info.server_version // 10000
         connection.close()

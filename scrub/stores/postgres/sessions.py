@@ -25,7 +25,8 @@ def ask(conninfo: str, snapshot: SharedSnapshot, query: str) -> Sequence[Any]:
     for attempt in range(1, ATTEMPTS + 1):
         try:
             if attempt == ATTEMPTS:
-                return _only_row(snapshot.connection, query)
+                with snapshot.connection.transaction():
+                    return _only_row(snapshot.connection, query)
             with connect(conninfo) as connection:
                 for statement in read_at(snapshot.identifier):
                     connection.execute(statement)

@@ -53,7 +53,9 @@ class SharedSnapshot:
         psycopg = require_psycopg()
         for relation in relations:
             try:
-                self.connection.execute(_locking(relation))
+                # A savepoint: what one relation refuses must not end the snapshot of the others.
+                with self.connection.transaction():
+                    self.connection.execute(_locking(relation))
             except psycopg.errors.LockNotAvailable as error:
                 raise StoreUnavailable(
                     f"{relation.label} is locked by {self._holders(relation)}, "

@@ -99,7 +99,7 @@ class PostgresStore:
             self.snapshot.cover([found, *(leaf for leaf in leaves if leaf.oid != found.oid)])
             described = columns_of(connection, found)
             held = [Held(leaf, size_of(connection, leaf)) for leaf in leaves]
-        except psycopg.OperationalError as error:
+        except psycopg.Error as error:
             raise StoreUnavailable(f"{relation}: {first_line(error)}") from error
         self._refuse(found, described, columns)
         computed = {c.name: c.computed for c in columns if c.computed is not None}

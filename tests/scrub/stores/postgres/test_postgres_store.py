@@ -286,6 +286,39 @@ def test_select_is_all_that_a_role_needs(database: Database, reader_role: Databa
     store.close()
 
 
+def test_what_one_relation_refuses_does_not_end_the_snapshot(
+    database: Database, reader_role: Database
+) -> None:
+    database.run(
+        "CREATE TABLE mine (id int)",
+        "CREATE TABLE secret (id int)",
+        "INSERT INTO mine VALUES (1)",
+        "GRANT SELECT ON mine TO PUBLIC",
+    )
+    store = store_of(reader_role)
+    columns = [column("id", "int")]
+    with pytest.raises(
+        StoreUnavailable, match=r"no permission to read id of public\.secret|denied"
+    ):
+        pin(store, "secret", columns)
+    with pytest.raises(StoreUnavailable, match="denied|permission"):
+        pin(store, "secret", [])
+    assert read(pin(store, "mine", columns), columns) == [{"id": 1}]
+    store.close()
+
+
+def test_a_lock_that_is_not_had_does_not_end_the_snapshot(database: Database) -> None:
+    database.run("CREATE TABLE t (id int)", "CREATE TABLE free (id int)")
+    store = store_of(database, lock_timeout="100ms")
+    columns = [column("id", "int")]
+    with database.connect() as other, other.transaction():
+        other.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(StoreUnavailable, match="locked by process"):
+            pin(store, "t", columns)
+    assert read(pin(store, "free", columns), columns) == []
+    store.close()
+
+
 def test_a_revoked_column_is_named(database: Database, reader_role: Database) -> None:
     database.run("CREATE TABLE t (id int, email text)", "GRANT SELECT (id) ON t TO PUBLIC")
     store = store_of(reader_role)
