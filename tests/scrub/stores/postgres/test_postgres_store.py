@@ -301,7 +301,7 @@ def test_what_one_relation_refuses_does_not_end_the_snapshot(
         StoreUnavailable, match=r"no permission to read id of public\.secret|denied"
     ):
         pin(store, "secret", columns)
-    with pytest.raises(StoreUnavailable, match="denied|permission"):
+    with pytest.raises(StoreUnavailable, match=r"denied|permission"):
         pin(store, "secret", [])
     assert read(pin(store, "mine", columns), columns) == [{"id": 1}]
     store.close()
