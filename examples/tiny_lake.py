@@ -67,3 +67,4 @@ def make_lake(directory: Path) -> Path:
 
 if __name__ == "__main__":
     make_lake(Path(sys.argv[1]))
+    print(f"now: cd {sys.argv[1]} && scrub check table orders")  # noqa: T201 - it is a script

@@ -64,14 +64,17 @@ def not_looked_at(result: RunResult) -> Iterator[str]:
 
 def notes(result: RunResult) -> Iterator[str]:
     """One line for everything else a reader should know of the coverage."""
+    concerned: dict[str, list[str]] = {}  # note -> the checks it is a note of
     for table in result.tables:
         for outcome in table.checks:
-            name = outcome_name(table, outcome)
-            for note in outcome.notes:
-                yield f"{name}: {printable(note)}"
+            texts = [printable(note) for note in outcome.notes]
             if outcome.transient:
                 differences = counted(outcome.transient, "transient difference")
-                yield f"{name}: {differences}, gone in a later snapshot"
+                texts.append(f"{differences}, gone in a later snapshot")
+            for text in texts:
+                concerned.setdefault(text, []).append(outcome_name(table, outcome))
+    for text, names in concerned.items():
+        yield f"{', '.join(names)}: {text}"
 
 
 def hidden_defects(result: RunResult) -> str | None:

@@ -189,4 +189,4 @@ class NativeIndexReader:
                 connection.rollback()
         except (psycopg.Error, StoreUnavailable) as error:
             reason = without_secrets(first_line(error), self.conninfo)
-            raise ReadingRefused(f"reading failed: {reason}") from error
+            raise ReadingRefused(reason) from error

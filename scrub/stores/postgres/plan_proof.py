@@ -56,7 +56,10 @@ def objection_to(plan: Mapping[str, Any], demand: Demand) -> str | None:
     nodes = list(_nodes(plan))
     scans = [node for node in nodes if "Relation Name" in node]
     if others := _others(scans, demand):
-        return f"the planner reads the index {', '.join(others)} in place of {demand.index}"
+        return (
+            f"the planner reads the index {', '.join(others)} in place of {demand.index}; if they "
+            "are the same, drop one of them, or leave it out of the catalog"
+        )
     found = sorted(str(node["Node Type"]) for node in scans)
     if found != sorted(demand.ways):
         return f"the planner offers {_listed(found)}, not {_listed(sorted(demand.ways))}"

@@ -259,9 +259,9 @@ def test_an_identical_index_that_is_preferred_is_named(table: Database) -> None:
     assert sorted(found.status for found in read.values()) == [Status.CLEAN, Status.INCOMPLETE]
     (passed_by,) = (name for name, found in read.items() if found.status is Status.INCOMPLETE)
     other = "j" if passed_by == "i" else "i"
-    assert read[passed_by].incomplete == (
+    assert str(read[passed_by].incomplete).startswith(
         f"{passed_by} could not be read: "
-        f"the planner reads the index {other} in place of {passed_by}"
+        f"the planner reads the index {other} in place of {passed_by}; "
     )
 
 
