@@ -24,6 +24,13 @@ _STORE = "database"
 
 def is_database(place: str) -> bool:
     """Whether `scrub init` was given a database rather than a directory."""
+    scheme, is_url, _ = place.partition("://")
+    if is_url and scheme not in ("postgresql", "postgres"):
+        # Not repeated as a whole: there may be a password in it.
+        raise UsageError(
+            f"scrub init knows no databases of kind {scheme}",
+            hint="write postgresql://... or a directory",
+        )
     return place.startswith(("postgresql://", "postgres://"))
 
 

@@ -106,3 +106,9 @@ def test_a_catalog_that_is_there_is_kept(shop: Database, url: str, tmp_path: Pat
     with pytest.raises(ScrubError, match="already"):
         init_database(url, path)
     assert path.read_text() == "mine"
+
+
+def test_the_url_of_another_database_is_refused_and_not_repeated() -> None:
+    with pytest.raises(UsageError, match="no databases of kind mysql") as caught:
+        is_database("mysql://u:hush-hush@h/d")
+    assert "hush-hush" not in str(caught.value) + str(caught.value.hint)
