@@ -14,6 +14,11 @@ class ScrubError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def with_hint(self) -> str:
+        """Both in one text, for an outcome, which has one place for them."""
+        return f"{self}; {self.hint}" if self.hint else str(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Mistake:

@@ -90,5 +90,5 @@ def _check(
                 found.note("not settled: entries and rows are of one snapshot")
             return found.outcome(index), found.defects
         except StoreUnavailable as error:
-            status, reason = Status.INCOMPLETE, str(error)
+            status, reason = Status.INCOMPLETE, error.with_hint
     return CheckOutcome(check="index", index=index.name, status=status, reason=reason), []

@@ -53,7 +53,7 @@ def check_pairs(
         try:
             plan, refusal = planning.plan(table)
         except StoreUnavailable as error:
-            results.tables.append(_not_checked(table, request, str(error), Status.INCOMPLETE))
+            results.tables.append(_not_checked(table, request, error.with_hint, Status.INCOMPLETE))
             continue
         settings = KvSettings(
             limit=max(request.limit - len(results.defects), 0),

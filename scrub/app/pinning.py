@@ -57,7 +57,7 @@ class Pins:
         except RelationMismatch as error:
             self.mismatches.append(error)
         except StoreUnavailable as error:
-            self._skip(table, None, str(error), incomplete=True, check="physical")
+            self._skip(table, None, error.with_hint, incomplete=True, check="physical")
         else:
             self.physical.append(TableSource(table=table, facts=facts))
 
@@ -69,7 +69,7 @@ class Pins:
             self.mismatches.append(error)
             self._look_for(table)
         except StoreUnavailable as error:
-            self._skip(table, index, str(error), incomplete=True)
+            self._skip(table, index, error.with_hint, incomplete=True)
         else:
             self.sources.append(
                 IndexSource(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import psycopg
 
 APPLICATION_NAME = "scrub"
+ROW_SECURITY = "row_security"
 SERVER_SETTINGS = {
     "statement_timeout": "0",
     "lock_timeout": "10s",
@@ -23,8 +24,12 @@ SERVER_SETTINGS = {
     "bytea_output": "hex",
     "DateStyle": "ISO",
     "TimeZone": "UTC",
+    # Where policies would hide rows, the server says so instead of showing the rest.
+    ROW_SECURITY: "off",
 }
 """What a session is set to, unless the catalog's options say otherwise."""
+
+SEE_ALL_ROWS = "connect as a role with BYPASSRLS, or as one that the policies do not apply to"
 
 VERSION_MIN = 140000
 
@@ -33,6 +38,8 @@ def conninfo_of(url: str | None, options: Mapping[str, str]) -> str:
     """All that libpq must know; what is not said here it takes from PG* variables and ~/.pgpass."""
     psycopg = require_psycopg()
     settings = {**SERVER_SETTINGS, **{k: v for k, v in options.items() if k in SERVER_SETTINGS}}
+    # Not for the catalog to choose: of some of the rows, no answer would be true.
+    settings[ROW_SECURITY] = SERVER_SETTINGS[ROW_SECURITY]
     parameters = {key: value for key, value in options.items() if key not in SERVER_SETTINGS}
     parameters.setdefault("connect_timeout", "10")
     parameters["options"] = " ".join(
@@ -98,6 +105,11 @@ def without_secrets(text: str, conninfo: str) -> str:
     psycopg = require_psycopg()
     password = psycopg.conninfo.conninfo_to_dict(conninfo).get("password")
     return text.replace(str(password), "***") if password else text
+
+
+def what_to_do(reason: str) -> str | None:
+    """A hint for what the server refused, as far as there is one."""
+    return SEE_ALL_ROWS if "row-level security" in reason else None
 
 
 def first_line(error: BaseException) -> str:

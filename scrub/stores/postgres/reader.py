@@ -16,7 +16,7 @@ from scrub.codec.arrow_types import to_arrow
 from scrub.errors import MissingExtra
 from scrub.model.relation import Split
 from scrub.model.table import Column
-from scrub.stores.postgres.connections import first_line, without_secrets
+from scrub.stores.postgres.connections import first_line, what_to_do, without_secrets
 from scrub.stores.postgres.shared_snapshot import read_at
 from scrub.stores.unreadable import UnreadableSplit
 
@@ -94,6 +94,8 @@ class PostgresSplitReader:
 
     def _unreadable(self, error: Exception) -> UnreadableSplit:
         reason = without_secrets(first_line(error), self.options[CONNINFO])
+        if hint := what_to_do(reason):
+            reason = f"{reason}; {hint}"
         if "snapshot" in reason:
             reason = f"the shared snapshot is gone with the connection that held it ({reason})"
         if "lock timeout" in reason:

@@ -20,7 +20,7 @@ _WITH_PAGES = (TABLE, MATERIALIZED)
 _FIND = """
     SELECT c.oid, n.nspname, c.relname, c.relkind::text, c.reltuples::float8,
            EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid),
-           has_table_privilege(c.oid, 'SELECT')
+           has_table_privilege(c.oid, 'SELECT'), row_security_active(c.oid)
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
@@ -51,6 +51,7 @@ class ServerRelation:
     rows: int | None  # the planner's estimate; None when nobody ever looked
     has_children: bool
     readable: bool  # all of it, not only some columns
+    is_filtered: bool  # policies would hide rows of it from this role
 
     @property
     def sql(self) -> str:
@@ -141,7 +142,7 @@ def columns_of(
 
 
 def _relation(row: Sequence[Any]) -> ServerRelation:
-    oid, schema, name, kind, tuples, has_children, readable = row
+    oid, schema, name, kind, tuples, has_children, readable, is_filtered = row
     return ServerRelation(
         oid=oid,
         schema=schema,
@@ -150,4 +151,5 @@ def _relation(row: Sequence[Any]) -> ServerRelation:
         rows=int(tuples) if tuples >= 0 else None,
         has_children=has_children and kind != PARTITIONED,
         readable=readable,
+        is_filtered=is_filtered,
     )

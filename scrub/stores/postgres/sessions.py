@@ -10,7 +10,13 @@ import pyarrow as pa
 from scrub.codec.arrow_types import to_arrow
 from scrub.errors import StoreUnavailable
 from scrub.model.types import ColumnType
-from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
+from scrub.stores.postgres.connections import (
+    connect,
+    first_line,
+    require_psycopg,
+    what_to_do,
+    without_secrets,
+)
 from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS, require_adbc
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
 
@@ -68,4 +74,6 @@ def _only_row(connection: Any, query: str) -> Sequence[Any]:
 
 
 def _unavailable(error: Exception, conninfo: str) -> StoreUnavailable:
-    return StoreUnavailable(f"PostgreSQL: {without_secrets(first_line(error), conninfo)}")
+    reason = without_secrets(first_line(error), conninfo)
+    hint = what_to_do(reason)  # with it, since whoever catches this keeps one text
+    return StoreUnavailable(f"PostgreSQL: {reason}" + (f"; {hint}" if hint else ""))

@@ -17,7 +17,7 @@ from scrub.model.types import ColumnType
 from scrub.stores.base import Compared, EntrySource, SessionProvider
 from scrub.stores.postgres.column_types import ServerColumn, as_sent, sql_type, value_of
 from scrub.stores.postgres.comparison import Comparison, ServerSide
-from scrub.stores.postgres.connections import conninfo_of, first_line, require_psycopg
+from scrub.stores.postgres.connections import SEE_ALL_ROWS, conninfo_of, first_line, require_psycopg
 from scrub.stores.postgres.expressions import to_sql
 from scrub.stores.postgres.reader import CONNINFO, SNAPSHOT, VALUE, PostgresSplitReader
 from scrub.stores.postgres.relations import (
@@ -98,6 +98,7 @@ class PostgresStore:
             leaves = leaves_of(connection, found)
             self.snapshot.cover([found, *(leaf for leaf in leaves if leaf.oid != found.oid)])
             described = columns_of(connection, found)
+            _refuse_filtered(leaves)
             held = [Held(leaf, size_of(connection, leaf)) for leaf in leaves]
         except psycopg.Error as error:
             raise StoreUnavailable(f"{relation}: {first_line(error)}") from error
@@ -214,6 +215,15 @@ class PostgresStore:
         ]
         if refused:
             raise RelationMismatch("\n".join(refused), hint="leave the column out of the catalog")
+
+
+def _refuse_filtered(leaves: Sequence[ServerRelation]) -> None:
+    """Rows that policies hide are neither missing nor right: nothing can be said of the others."""
+    for leaf in leaves:
+        if leaf.is_filtered:
+            raise StoreUnavailable(
+                f"row-level security hides rows of {leaf.label} from this role", hint=SEE_ALL_ROWS
+            )
 
 
 def _read(
