@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     import psycopg
 
 APPLICATION_NAME = "scrub"
+WORKERS = "max_parallel_workers_per_gather"
 ROW_SECURITY = "row_security"
 SERVER_SETTINGS = {
     "statement_timeout": "0",
     "lock_timeout": "10s",
     # The connection that holds the snapshot does nothing while others read.
     "idle_in_transaction_session_timeout": "0",
-    # Two processes at work: faster than one, and the other cores are left to those who write.
-    "max_parallel_workers_per_gather": "1",
+    # Two processes at work: faster than one, and the other cores are left to those who read. While
+    # others write, one is enough: see `sessions.ask`.
+    WORKERS: "1",
     # Every value has one spelling, whatever the server is set to.
     "extra_float_digits": "1",
     "bytea_output": "hex",

@@ -21,8 +21,19 @@ from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS, require_adbc
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
 
 
-def ask(conninfo: str, snapshot: SharedSnapshot, query: str) -> Sequence[Any]:
-    """The query's only row.
+_LOOKS = 3
+_LOOK_SECONDS = 0.02
+# Whoever writes holds a lock on its own transaction, and every role may see that.
+_WRITERS = """
+    SELECT count(*) FROM pg_locks
+    WHERE locktype = 'transactionid' AND granted AND pid <> pg_backend_pid()
+"""
+
+
+def ask(
+    conninfo: str, snapshot: SharedSnapshot, query: str, gives_way: bool = True
+) -> Sequence[Any]:
+    """The query's only row; with `gives_way`, one process works for it while others write.
 
     Each attempt has a session of its own, and the last one is that of the snapshot itself: it has
     its locks already, so that nobody who waits for an exclusive lock stands before it.
@@ -36,6 +47,8 @@ def ask(conninfo: str, snapshot: SharedSnapshot, query: str) -> Sequence[Any]:
             with connect(conninfo) as connection:
                 for statement in read_at(snapshot.identifier):
                     connection.execute(statement)
+                if gives_way and _others_write(connection):
+                    connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
                 row = _only_row(connection, query)
                 connection.rollback()
                 return row
@@ -65,6 +78,16 @@ def fetch(
         [("expected", pa.bool_()), *((name, to_arrow(of_type)) for name, of_type in columns)]
     )
     return table.rename_columns(schema.names).cast(schema)
+
+
+def _others_write(connection: Any) -> bool:
+    """Whether the server has writers to serve; a short look may miss one, so there are a few."""
+    for look in range(_LOOKS):
+        if look:
+            time.sleep(_LOOK_SECONDS)
+        if _only_row(connection, _WRITERS)[0]:
+            return True
+    return False
 
 
 def _only_row(connection: Any, query: str) -> Sequence[Any]:
