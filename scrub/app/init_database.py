@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scrub.app.discovery import FoundRelation, no_session, reason, sample_rows
 from scrub.app.guesses import KeyGuess
@@ -11,13 +12,16 @@ from scrub.app.init_catalog import Draft, InitResult, arrange, names_of, propose
 from scrub.catalog.expressions import BadExpression, check_condition
 from scrub.catalog.names import problem_of
 from scrub.catalog.write import DeclaredParts, already_there, render, write_catalog
-from scrub.errors import ScrubError, UsageError
+from scrub.errors import ScrubError, StoreUnavailable, UsageError
 from scrub.model.table import Column, ForeignKey, Index, Store
 from scrub.stores.postgres.column_types import ServerColumn
 from scrub.stores.postgres.connections import without_password
 from scrub.stores.postgres.introspection import Declared, declared, tables_of
 from scrub.stores.postgres.relations import columns_of, find_relation
 from scrub.stores.postgres.store import PostgresStore
+
+if TYPE_CHECKING:
+    import psycopg
 
 _STORE = "database"
 
@@ -43,7 +47,7 @@ def init_database(
     with closing(PostgresStore(Store(name=_STORE, kind="postgres", url=url, schema=schema))) as (
         store
     ):
-        names = tables_of(store.snapshot.connection, schema)
+        names = tables_of(_reached(store), schema)
         if not names:
             raise UsageError(f"there is no table in schema {schema}", hint="--schema names another")
         unusable: dict[str, str] = {}
@@ -59,6 +63,14 @@ def init_database(
     proposal = propose(drafts, (shown,), unusable, own)
     write_catalog(catalog, render(proposal), overwrite=force)
     return InitResult(path=catalog, tables=names_of(proposal), unusable=unusable)
+
+
+def _reached(store: PostgresStore) -> "psycopg.Connection[Any]":
+    """The connection; to have none is a mistake here, for nothing was to be looked at yet."""
+    try:
+        return store.snapshot.connection
+    except StoreUnavailable as error:
+        raise UsageError(str(error), hint=error.hint) from error
 
 
 def _look_at_all(

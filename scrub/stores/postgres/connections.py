@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import MissingExtra, StoreUnavailable
+from scrub.stores.postgres.urls import demand_sound, not_understood
 
 if TYPE_CHECKING:
     import psycopg
@@ -55,11 +56,8 @@ def conninfo_of(url: str | None, options: Mapping[str, str]) -> str:
             url or "", **{**parameters, "application_name": APPLICATION_NAME}
         )
     except psycopg.ProgrammingError as error:
-        # libpq repeats what it could not read, which may be a password.
-        raise StoreUnavailable(
-            "the url of the store is not one that PostgreSQL understands",
-            hint="write url: postgresql://user@host:5432/database, the password in ~/.pgpass",
-        ) from error
+        raise not_understood() from error
+    demand_sound(url or "", psycopg.conninfo.conninfo_to_dict(text))
     return text
 
 
