@@ -20,7 +20,6 @@ from scrub.stores.postgres.connections import (
 from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS, require_adbc
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
 
-
 _LOOKS = 3
 _LOOK_SECONDS = 0.02
 # Whoever writes holds a lock on its own transaction, and every role may see that.

@@ -17,7 +17,13 @@ from scrub.model.types import ColumnType
 from scrub.stores.base import Compared, EntrySource, SessionProvider
 from scrub.stores.postgres.column_types import ServerColumn, as_sent, sql_type, value_of
 from scrub.stores.postgres.comparison import Comparison, ServerSide
-from scrub.stores.postgres.connections import SEE_ALL_ROWS, conninfo_of, first_line, require_psycopg
+from scrub.stores.postgres.connections import (
+    SEE_ALL_ROWS,
+    WORKERS,
+    conninfo_of,
+    first_line,
+    require_psycopg,
+)
 from scrub.stores.postgres.expressions import to_sql
 from scrub.stores.postgres.reader import CONNINFO, SNAPSHOT, VALUE, PostgresSplitReader
 from scrub.stores.postgres.relations import (
