@@ -2,7 +2,7 @@
 """Writes a first catalog from the tables found below a directory. Reads data, never writes it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def names_of(proposal: Proposal) -> dict[str, tuple[str, ...]]:
     return {
         proposed.table.name: (
             *(index.name for index in proposed.table.indexes),
-            *(index.name for index, _ in proposed.declared.native_indexes),
+            *(of.index.name for of in proposed.declared.native_indexes if not of.unreadable),
         )
         for proposed in proposal.tables
     }
@@ -114,13 +114,12 @@ def _names(locations: Sequence[Location]) -> list[str]:
 def arrange(
     relations: list[FoundRelation],
     unusable: dict[str, str],
-    keys: Mapping[str, KeyGuess] | None = None,
+    key_of: Callable[[FoundRelation], KeyGuess | str] | None = None,
 ) -> list[Draft]:
     """Tables with their indexes; wide relations come first, for an index is narrower.
 
-    `keys` are primary keys that are known.
+    `key_of` gives a primary key, or says why there is none.
     """
-    known = keys or {}
     names = {relation.name for relation in relations}
     drafts: list[Draft] = []
 
@@ -132,14 +131,16 @@ def arrange(
     ):
         if _owner(relation, drafts):
             continue
-        key = known.get(relation.name) or guess_primary_key(relation)
-        if key is None:
-            unusable[relation.relation] = (
-                "no column or pair of columns tells its rows apart; write its primary key yourself"
-            )
+        key = (key_of or _guessed_key)(relation)
+        if isinstance(key, str):
+            unusable[relation.relation] = f"{key}; write its primary key yourself"
         else:
             drafts.append(Draft(relation, key))
     return sorted(drafts, key=lambda draft: draft.relation.name)
+
+
+def _guessed_key(relation: FoundRelation) -> KeyGuess | str:
+    return guess_primary_key(relation) or "no column or pair of columns tells its rows apart"
 
 
 def _owner(relation: FoundRelation, drafts: Sequence[Draft]) -> Draft | None:

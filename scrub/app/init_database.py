@@ -11,12 +11,13 @@ from scrub.app.guesses import KeyGuess
 from scrub.app.init_catalog import Draft, InitResult, arrange, names_of, propose
 from scrub.catalog.expressions import BadExpression, check_condition
 from scrub.catalog.names import problem_of
-from scrub.catalog.write import DeclaredParts, already_there, render, write_catalog
+from scrub.catalog.write import DeclaredParts, NativeEntry, already_there, render, write_catalog
 from scrub.errors import ScrubError, StoreUnavailable, UsageError
 from scrub.model.table import Column, ForeignKey, Index, Store
 from scrub.stores.postgres.column_types import ServerColumn
 from scrub.stores.postgres.connections import without_password
-from scrub.stores.postgres.introspection import Declared, declared, tables_of
+from scrub.stores.postgres.index_description import BTREE
+from scrub.stores.postgres.introspection import Declared, DeclaredIndex, declared, tables_of
 from scrub.stores.postgres.relations import columns_of, find_relation
 from scrub.stores.postgres.store import PostgresStore
 
@@ -53,8 +54,7 @@ def init_database(
         unusable: dict[str, str] = {}
         parts: dict[str, Declared] = {}
         found = list(_look_at_all(store, names, unusable, parts))
-        keys = {name: KeyGuess(of.primary_key, "") for name, of in parts.items() if of.primary_key}
-        drafts = arrange(found, unusable, keys)
+        drafts = arrange(found, unusable, lambda relation: _key(relation, parts[relation.name]))
     if not drafts:
         reasons = "\n".join(f"  {name}: {why}" for name, why in unusable.items())
         raise UsageError(f"no table of schema {schema} can be described:\n{reasons}")
@@ -121,6 +121,26 @@ def _why(column: ServerColumn) -> str:
     return column.refusal if column.readable else "it cannot be read with this role"
 
 
+def _key(relation: FoundRelation, of: Declared) -> KeyGuess | str:
+    """The declared primary key, else what a unique index suggests, else why there is none.
+
+    Values are no ground for a guess here: a database that wants rows to be told apart says so.
+    """
+    columns = {column.name for column in relation.columns}
+    lacking = [name for name in of.primary_key if name not in columns]
+    if of.primary_key and not lacking:
+        return KeyGuess(of.primary_key, "")
+    missed = "no primary key is declared"
+    if lacking:
+        missed = f"its primary key has {', '.join(lacking)}, which cannot be read"
+    unique = [index for index in of.indexes if index.row_key and set(index.row_key) <= columns]
+    if not unique:
+        return f"{missed}, and no unique index has only columns that are NOT NULL"
+    best = min(unique, key=lambda i: (not i.is_identity, len(i.row_key or ()), i.name))
+    why = f"{missed}; the unique index {best.name} has only columns that are NOT NULL"
+    return KeyGuess(tuple(best.row_key or ()), why)
+
+
 def _own_parts(draft: Draft, parts: dict[str, Declared]) -> DeclaredParts:
     """Constraints and native indexes of a table, as the catalog writes them."""
     of, types = parts[draft.relation.name], {c.name: c.type for c in draft.relation.columns}
@@ -139,18 +159,31 @@ def _own_parts(draft: Draft, parts: dict[str, Declared]) -> DeclaredParts:
             for key in of.foreign_keys
         ),
         native_indexes=tuple(
-            (
-                Index(
-                    name=index.name,
-                    store=_STORE,
-                    relation=index.name,
-                    key=(),
-                    suffix=(),
-                    unique=index.unique,
-                    native=True,
-                ),
-                index.definition,
-            )
+            _native_entry(index, taken={guess.name for _, guess in draft.indexes})
             for index in of.indexes
         ),
+    )
+
+
+def _native_entry(index: DeclaredIndex, taken: set[str]) -> NativeEntry:
+    """An index of the database; a table that was taken for an index may have its name already."""
+    unreadable = ""
+    if problem := problem_of(index.name):
+        unreadable = f"its name {problem}"
+    if index.method != BTREE:
+        unreadable = f"only B-trees can be read in their order; it is {index.method}"
+    remark = "" if index.is_usable else "it is not valid: REINDEX or drop it"
+    return NativeEntry(
+        index=Index(
+            name=f"{index.name}_native" if index.name in taken else index.name,
+            store=_STORE,
+            relation=index.name,
+            key=(),
+            suffix=(),
+            unique=index.unique,
+            native=True,
+        ),
+        definition=index.definition,
+        remark=remark,
+        unreadable=unreadable,
     )

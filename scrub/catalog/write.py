@@ -17,13 +17,23 @@ _NOT_A_STRING = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NativeEntry:
+    """An index of the database itself, and what is to be said beside it."""
+
+    index: Index
+    definition: str
+    remark: str = ""
+    unreadable: str = ""  # why it cannot be checked; if so, it is written as a comment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredParts:
     """What a database itself says of a table: no guesses."""
 
     checks: Mapping[str, str] = field(default_factory=dict)
     checks_left_out: Mapping[str, str] = field(default_factory=dict)  # and why
     foreign_keys: tuple[ForeignKey, ...] = ()
-    native_indexes: tuple[tuple[Index, str], ...] = ()  # with their definitions
+    native_indexes: tuple[NativeEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,15 +140,31 @@ def _table(proposed: ProposedTable) -> Iterator[str]:
         yield f"  # guess: {_on_one_line(proposed.key_guess)}"
     yield f"  primary_key: {_names(table.primary_key)}"
     yield from _constraints(proposed.declared)
-    if table.indexes or proposed.declared.native_indexes:
+    native = proposed.declared.native_indexes
+    if table.indexes or any(not entry.unreadable for entry in native):
         yield "  indexes:"
     for index in table.indexes:
         yield f"    # guess: {_on_one_line(proposed.index_guesses[index.name])}"
         yield f"    {scalar(index.name)}: {_index(index, table)}"
-    for index, definition in proposed.declared.native_indexes:
-        yield f"    # {_on_one_line(definition)}"
-        unique = [("unique", "true")] if index.unique else []
-        yield f"    {scalar(index.name)}: {_flow([('native', 'true'), *unique])}"
+    for entry in native:
+        yield from _native(entry)
+
+
+def _native(entry: NativeEntry) -> Iterator[str]:
+    index = entry.index
+    if entry.remark:
+        yield f"    # {_on_one_line(entry.remark)}"
+    settings = [("native", "true")]
+    if index.unique:
+        settings.append(("unique", "true"))
+    if index.relation != index.name:
+        settings.append(("relation", scalar(index.relation)))
+    written = f"{scalar(index.name)}: {_flow(settings)}"
+    yield f"    # {_on_one_line(entry.definition)}"
+    if entry.unreadable:
+        yield f"    # left out: {_on_one_line(written)}, {_on_one_line(entry.unreadable)}"
+    else:
+        yield f"    {written}"
 
 
 def _constraints(declared: DeclaredParts) -> Iterator[str]:

@@ -27,8 +27,16 @@ _KEYS = """
     ORDER BY o.conname
 """
 _INDEXES = """
-    SELECT c.relname, i.indisunique, pg_get_indexdef(i.indexrelid)
-    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    SELECT c.relname, i.indisunique, pg_get_indexdef(i.indexrelid), m.amname,
+           i.indisvalid AND i.indisready AND i.indislive,
+           -- The columns, if they tell rows apart: whole, never NULL, without a condition.
+           CASE WHEN i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+           THEN (SELECT array_agg(a.attname::text ORDER BY p.n)
+                 FROM generate_series(1, i.indnkeyatts) AS p(n)
+                 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[p.n - 1]
+                 HAVING bool_and(a.attnotnull)) END,
+           i.indisreplident
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
     WHERE i.indrelid = %s::regclass ORDER BY c.relname
 """
 
@@ -49,6 +57,10 @@ class DeclaredIndex:
     name: str
     unique: bool
     definition: str
+    method: str
+    is_usable: bool  # valid, and kept up to date
+    row_key: list[str] | None  # its columns, if no two rows can share them
+    is_identity: bool  # chosen to tell rows apart, by REPLICA IDENTITY
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,3 +112,89 @@ def test_the_url_of_another_database_is_refused_and_not_repeated() -> None:
     with pytest.raises(UsageError, match="no databases of kind mysql") as caught:
         is_database("mysql://u:hush-hush@h/d")
     assert "hush-hush" not in str(caught.value) + str(caught.value.hint)
+
+
+def test_a_unique_index_is_a_marked_guess_and_without_one_a_table_is_left_out(
+    database: Database, url: str, tmp_path: Path
+) -> None:
+    database.run(
+        "CREATE TABLE by_index (code text NOT NULL, area int NOT NULL, note text, nick text)",
+        "CREATE UNIQUE INDEX pair ON by_index (area, code) INCLUDE (note)",
+        "CREATE UNIQUE INDEX nullable ON by_index (nick)",
+        "CREATE UNIQUE INDEX a_part ON by_index (code) WHERE area = 1",
+        "CREATE UNIQUE INDEX made ON by_index (lower(code))",
+        "INSERT INTO by_index VALUES ('a', 1, 'x', 'n'), ('b', 1, 'y', 'm')",
+        "CREATE TABLE heap (id int NOT NULL, word text, length int)",
+        "INSERT INTO heap SELECT i, 'w', 1 FROM generate_series(1, 9) i",
+        "CREATE TABLE odd (id int[] PRIMARY KEY, word text)",
+    )
+    path = tmp_path / "scrub.yaml"
+    result = init_database(url, path)
+    assert load_catalog(path).tables["by_index"].primary_key == ("area", "code")
+    assert list(result.tables) == ["by_index"]
+    text = path.read_text()
+    assert "# guess: no primary key is declared; the unique index pair has only columns" in text
+    for reason in (
+        "heap: no primary key is declared, and no unique index has only columns that are NOT NULL",
+        "odd: its primary key has id, which cannot be read",
+    ):
+        assert f"#   {reason}" in text
+    assert "write its primary key yourself" in result.unusable["heap"]
+
+
+def test_a_table_without_a_primary_key_may_still_be_an_index_of_another(
+    shop: Database, url: str, tmp_path: Path
+) -> None:
+    assert "by_customer" in init_database(url, tmp_path / "scrub.yaml").tables["orders"]
+
+
+def test_native_indexes_that_cannot_be_read_are_written_as_comments(
+    database: Database, url: str, tmp_path: Path
+) -> None:
+    database.run(
+        "CREATE TABLE t (id int PRIMARY KEY, words tsvector, place int, key int)",
+        "CREATE INDEX t_gin ON t USING gin (words)",
+        "CREATE INDEX t_gist ON t USING gist (words)",
+        "CREATE INDEX t_brin ON t USING brin (place)",
+        "CREATE INDEX t_hash ON t USING hash (key)",
+        "CREATE INDEX t_broken ON t (place)",
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 't_broken'::regclass",
+    )
+    path = tmp_path / "scrub.yaml"
+    result = init_database(url, path)
+    assert result.tables == {"t": ("t_broken", "t_pkey")}
+    assert [index.name for index in load_catalog(path).tables["t"].indexes] == list(
+        result.tables["t"]
+    )
+    lines = [line.strip() for line in path.read_text().splitlines()]
+    for method in ("gin", "gist", "brin", "hash"):
+        assert (
+            f"# left out: t_{method}: {{native: true}}, only B-trees can be read in their order; "
+            f"it is {method}"
+        ) in lines
+    assert "# it is not valid: REINDEX or drop it" in lines
+
+
+def test_a_table_all_of_whose_indexes_are_left_out_has_none(
+    database: Database, url: str, tmp_path: Path
+) -> None:
+    database.run(
+        "CREATE TABLE t (id int PRIMARY KEY, place int)",
+        "CREATE INDEX t_hash ON t USING hash (place)",
+        "CREATE TABLE u (id int, place int)",
+        "ALTER TABLE t DROP CONSTRAINT t_pkey",
+        'ALTER TABLE t ADD CONSTRAINT "-t" PRIMARY KEY (id)',
+    )
+    path = tmp_path / "scrub.yaml"
+    assert init_database(url, path).tables == {"t": ()}
+    assert load_catalog(path).tables["t"].indexes == ()
+
+
+def test_a_native_index_with_the_name_of_an_index_table_gets_another(
+    shop: Database, url: str, tmp_path: Path
+) -> None:
+    shop.run("CREATE INDEX by_customer ON orders (customer_id)")
+    path = tmp_path / "scrub.yaml"
+    init_database(url, path)
+    native = load_catalog(path).tables["orders"].index("by_customer_native")
+    assert (native.native, native.relation) == (True, "by_customer")
