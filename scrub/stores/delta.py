@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -16,9 +15,10 @@ from scrub.stores.base import SessionProvider
 from scrub.stores.data_files import DataFile
 from scrub.stores.delta_features import unsupported
 from scrub.stores.delta_log import LogFiles, list_log, openable, version_at
+from scrub.stores.delta_snapshot import resolve
 from scrub.stores.delta_source import load_delta, pin_delta_source
 from scrub.stores.file_formats import parquet_loader
-from scrub.stores.locations import has_scheme, join, normalise
+from scrub.stores.locations import join, normalise
 from scrub.stores.neighbours import no_such_relation
 from scrub.stores.parquet_files import estimate_rows, split_files
 from scrub.stores.partition_values import partition_text
@@ -158,7 +158,7 @@ def _files(uri: str, table: Any) -> tuple[list[DataFile], list[int | None]]:
     actions = pa.table(table.get_add_actions(flatten=False)).to_pylist()
     files = [
         DataFile(
-            uri=_resolve(uri, action["path"]),
+            uri=resolve(uri, action["path"]),
             bytes=action["size_bytes"],
             partition={
                 name: partition_text(value)
@@ -168,13 +168,6 @@ def _files(uri: str, table: Any) -> tuple[list[DataFile], list[int | None]]:
         for action in actions
     ]
     return files, [action.get("num_records") for action in actions]
-
-
-def _resolve(table_uri: str, path: str) -> str:
-    """A path of the log, which is percent-encoded once, as a location."""
-    if has_scheme(path):
-        return normalise(path) if path.startswith("file:") else unquote(path)
-    return unquote(path) if path.startswith("/") else join(table_uri, unquote(path))
 
 
 def _column_type(delta_type: Any) -> ColumnType | None:

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data files of a Delta table: writing new ones, and old ones again without some of their rows.
+
+Nothing here is visible to readers before a commit names the files.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scrub.errors import RelationMismatch, StoreUnavailable
+from scrub.stores.delta_snapshot import DeltaSnapshot, SnapshotFile
+from scrub.stores.locations import join, open_file, open_filesystem
+from scrub.stores.native_scan import describe
+from scrub.stores.partition_values import partition_text
+
+ROW_GROUP_ROWS = 65_536
+_TEXT_BOUND_MAX = 32  # characters; longer ones are left out, as other writers cut them off
+
+
+class NewFiles:
+    """Files written for one commit; those of a commit that failed are removed again."""
+
+    def __init__(self, snapshot: DeltaSnapshot) -> None:
+        self._snapshot = snapshot
+        self._written: list[str] = []
+        self.adds: list[Any] = []
+
+    def write(self, entries: pa.Table) -> None:
+        """Entries as new files: one, or one for each partition."""
+        for partition, rows in _by_partition(entries, self._snapshot.partition_columns):
+            fitted = _fitted(rows, self._snapshot)
+            self._write([fitted], fitted.schema, partition)
+
+    def write_again(self, file: SnapshotFile, without: Sequence[int]) -> None:
+        """A file's rows except those at some places; nothing if no other is left."""
+        try:
+            with open_file(file.uri, self._snapshot.options) as opened:
+                parquet = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
+                if parquet.metadata.num_rows == len(set(without)):
+                    return
+                kept = _kept(parquet, np.unique(np.array(without, np.int64)))
+                self._write(kept, parquet.schema_arrow, file.partition)
+        except (OSError, pa.ArrowException) as error:
+            reason = describe(error)
+            raise StoreUnavailable(f"{self._snapshot.relation}: {file.uri}: {reason}") from error
+
+    def discard(self) -> None:
+        """Remove what no commit names; a file that stays is only waste, until a vacuum."""
+        for uri in self._written:
+            filesystem, path = open_filesystem(uri, self._snapshot.options)
+            try:
+                filesystem.delete_file(path)
+            except OSError:
+                continue
+
+    def _write(
+        self,
+        batches: Iterable[pa.Table],
+        schema: pa.Schema,
+        partition: Mapping[str, str | None],
+    ) -> None:
+        name = f"part-{uuid.uuid4().hex}.parquet"
+        uri = join(self._snapshot.uri, name)
+        filesystem, path = open_filesystem(uri, self._snapshot.options)
+        self._written.append(uri)
+        with (
+            filesystem.open_output_stream(path) as stream,
+            pq.ParquetWriter(stream, schema, compression="snappy") as writer,
+        ):
+            for batch in batches:
+                writer.write_table(batch, row_group_size=ROW_GROUP_ROWS)
+        size = filesystem.get_file_info(path).size
+        metadata = pq.read_metadata(path, filesystem=filesystem)
+        self.adds.append(add_action(name, size, partition, metadata))
+
+
+def add_action(path: str, size: int, partition: Mapping[str, str | None], metadata: Any) -> Any:
+    """What the log says of a file that was written."""
+    from deltalake.transaction import AddAction
+
+    now = int(time.time() * 1000)
+    return AddAction(path, size, partition, now, True, statistics(metadata))
+
+
+def remove_action(file: SnapshotFile) -> Any:
+    """What the log says of a file that is a part of the table no more."""
+    from deltalake.transaction import RemoveAction
+
+    now = int(time.time() * 1000)
+    return RemoveAction(file.path, True, now, file.bytes, dict(file.partition))
+
+
+def statistics(metadata: Any) -> str:
+    """Rows and bounds of a Parquet file, as the log wants them."""
+    lowest: dict[str, Any] = {}
+    highest: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for leaf in range(metadata.num_columns):
+        name = metadata.schema.column(leaf).path
+        groups = [metadata.row_group(n).column(leaf) for n in range(metadata.num_row_groups)]
+        found = [group.statistics for group in groups]
+        if not found or any(s is None or not s.has_null_count for s in found):
+            continue
+        nulls[name] = sum(s.null_count for s in found)
+        # A row group of NULLs only has no bounds, and needs none.
+        valued = [s for s in found if s.num_values]
+        if valued and all(s.has_min_max and _is_bound(s.min, s.max) for s in valued):
+            lowest[name] = min(s.min for s in valued)
+            highest[name] = max(s.max for s in valued)
+    return json.dumps(
+        {
+            "numRecords": metadata.num_rows,
+            "minValues": lowest,
+            "maxValues": highest,
+            "nullCount": nulls,
+        }
+    )
+
+
+def _is_bound(lowest: Any, highest: Any) -> bool:
+    """Whether every reader of the log orders such values alike."""
+    if isinstance(lowest, bool):
+        return False
+    if isinstance(lowest, str):
+        return max(len(lowest), len(highest)) <= _TEXT_BOUND_MAX
+    return isinstance(lowest, int)
+
+
+def _kept(
+    parquet: Any, without: "np.ndarray[tuple[int], np.dtype[np.int64]]"
+) -> Iterable[pa.Table]:
+    first = 0
+    for batch in parquet.iter_batches(ROW_GROUP_ROWS):
+        numbers = np.arange(first, first + batch.num_rows)
+        first += batch.num_rows
+        kept = batch.filter(pa.array(~np.isin(numbers, without)))
+        if kept.num_rows:
+            yield pa.Table.from_batches([kept])
+
+
+def _by_partition(
+    entries: pa.Table, columns: Sequence[str]
+) -> Iterable[tuple[dict[str, str | None], pa.Table]]:
+    if not columns:
+        return [({}, entries)] if entries.num_rows else []
+    if strange := [name for name in columns if name not in entries.column_names]:
+        raise RelationMismatch(f"the relation is partitioned by {strange[0]}, which entries lack")
+    groups: dict[tuple[str | None, ...], list[int]] = {}
+    for number, row in enumerate(entries.select(list(columns)).to_pylist()):
+        texts = tuple(partition_text(row[name]) for name in columns)
+        groups.setdefault(texts, []).append(number)
+    return [
+        (dict(zip(columns, texts, strict=True)), entries.take(numbers).drop_columns(list(columns)))
+        for texts, numbers in groups.items()
+    ]
+
+
+def _fitted(entries: pa.Table, snapshot: DeltaSnapshot) -> pa.Table:
+    """The entries in the relation's own types."""
+    fields = []
+    for name in entries.column_names:
+        position = snapshot.schema.get_field_index(name)
+        if position < 0:
+            raise RelationMismatch(f"Delta table {snapshot.relation} has no column {name}")
+        field = snapshot.schema.field(position)
+        if not field.nullable and entries.column(name).null_count:
+            raise RelationMismatch(
+                f"Delta table {snapshot.relation}: column {name} is never NULL, an entry's is"
+            )
+        fields.append(field)
+    try:
+        return entries.cast(pa.schema(fields))
+    except pa.ArrowException as error:
+        raise RelationMismatch(
+            f"Delta table {snapshot.relation} does not take the entries: {error}"
+        ) from error

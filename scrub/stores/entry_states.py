@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What conditional writes do to the entries of a few keys: pure, whoever stores them.
+
+A store that has no conditional statement of its own reads what is there, asks here what becomes of
+each entry, and commits the difference.
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from scrub.model.entry_shape import EntryShape, Tombstones
+from scrub.stores.writing import Outcome
+
+Values = tuple[Hashable, ...]
+_NAN = "not a number"  # no float, so that it equals itself only
+
+
+def comparable(entries: pa.Table) -> list[Values]:
+    """Rows as tuples that are equal when checks call them equal."""
+    return list(zip(*map(_comparable, entries.columns), strict=True))
+
+
+def _comparable(column: pa.ChunkedArray) -> list[Hashable]:
+    arrow = column.type
+    if pa.types.is_timestamp(arrow):
+        column = column.cast(pa.int64())  # Python's times end with the year 9999
+    elif pa.types.is_date32(arrow):
+        column = column.cast(pa.int32())
+    values: list[Hashable] = column.to_pylist()
+    if pa.types.is_floating(arrow):
+        return [_NAN if isinstance(v, float) and math.isnan(v) else v for v in values]
+    return values
+
+
+def identity(shape: EntryShape, values: Values) -> Values:
+    """What tells an entry from others: rows with NULLs never clash in a unique index."""
+    indexed = values[: len(shape.indexed)]
+    if shape.unique and None not in indexed:
+        return indexed
+    return values[: len(shape.indexed) + len(shape.suffix)]
+
+
+@dataclass(slots=True)
+class _Held:
+    """An entry in its place: one that was found, or one of those given."""
+
+    values: Values
+    found: int | None = None  # its number among the entries found
+    given: int | None = None  # its number among the entries to be written
+
+
+@dataclass(slots=True)
+class EntryStates:
+    """The entries of some keys: those found, as changed by one write after the other."""
+
+    shape: EntryShape
+    held: dict[Values, list[_Held]] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)  # numbers of found entries that are to be removed
+
+    @classmethod
+    def of(cls, shape: EntryShape, found: Sequence[Values]) -> "EntryStates":
+        states = cls(shape)
+        for number, values in enumerate(found):
+            states.held.setdefault(identity(shape, values), []).append(_Held(values, found=number))
+        return states
+
+    def init_put(self, values: Values, given: int, fail_on_tombstones: bool) -> Outcome:
+        there = self._there(values)
+        if any(held.values == values for held in there):
+            return Outcome.UNCHANGED
+        if any(not self._is_tombstone(held) for held in there) or (there and fail_on_tombstones):
+            return Outcome.CONFLICT
+        self._replace(there, _Held(values, given=given))
+        return Outcome.WRITTEN
+
+    def delete(self, values: Values, given: int) -> Outcome:
+        there = self._there(values)
+        equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
+        if equal:
+            keeps = self.shape.tombstones is Tombstones.NULL_VALUE
+            tombstone = _Held(self._tombstone(values), given=given) if keeps else None
+            self._replace(equal, tombstone)
+            return Outcome.WRITTEN
+        absent = all(map(self._is_tombstone, there))
+        return Outcome.UNCHANGED if absent else Outcome.CONFLICT
+
+    def replace(self, before: Values, after: Values, given: int) -> Outcome:
+        if identity(self.shape, before) != identity(self.shape, after):
+            raise ValueError("an entry can only be replaced by one of the same key")
+        there = self._there(before)
+        equal = [held for held in there if held.values == before and not self._is_tombstone(held)]
+        if any(held.values == after for held in there):
+            return Outcome.UNCHANGED
+        if not equal:
+            return Outcome.CONFLICT
+        self._replace(equal, _Held(after, given=given))
+        return Outcome.WRITTEN
+
+    def take(self, values: Values) -> bool:
+        """Remove one copy of an entry, however many there are; whether there was one."""
+        there = self._there(values)
+        equal = next((held for held in there if held.values == values), None)
+        if equal is not None:
+            self._replace([equal], None)
+        return equal is not None
+
+    def add(self, values: Values, given: int) -> None:
+        """One more copy of an entry, whatever is there: for those who count copies."""
+        self._replace([], _Held(values, given=given))
+
+    def number_found(self, values: Values) -> int | None:
+        """The entry with the key of `values`: its number among those found."""
+        there = [held for held in self._there(values) if not self._is_tombstone(held)]
+        return there[0].found if there else None
+
+    @property
+    def new(self) -> list[tuple[int, bool]]:
+        """Which of the given entries are to be written, and which of them as tombstones."""
+        return [
+            (held.given, self._is_tombstone(held))
+            for entries in self.held.values()
+            for held in entries
+            if held.given is not None
+        ]
+
+    def _there(self, values: Values) -> list[_Held]:
+        return self.held.get(identity(self.shape, values), [])
+
+    def _replace(self, old: Sequence[_Held], new: _Held | None) -> None:
+        for held in old:
+            there = self._there(held.values)
+            there[:] = [other for other in there if other is not held]
+            if held.found is not None:
+                self.gone.add(held.found)
+        if new is not None:
+            self.held.setdefault(identity(self.shape, new.values), []).append(new)
+
+    def _is_tombstone(self, held: _Held) -> bool:
+        if self.shape.tombstones is not Tombstones.NULL_VALUE:
+            return False
+        return held.values == self._tombstone(held.values)
+
+    def _tombstone(self, values: Values) -> Values:
+        key = len(self.shape.indexed) + len(self.shape.suffix)
+        return values[:key] + (None,) * (len(values) - key)
