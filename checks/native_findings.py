@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass, field
 
+from checks import native_remedies
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.result import CheckOutcome, Status
 from scrub.model.table import Index
@@ -23,6 +24,7 @@ class NativeFindings:
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
     not_applicable: str | None = None
+    remedies: list[str] = field(default_factory=list)
 
     @property
     def status(self) -> Status:
@@ -44,6 +46,7 @@ class NativeFindings:
             snapshot=self.snapshot,
             engine="native",
             notes=(*self.notes, *((LEAVES_ONLY,) if self.entries is not None else ())),
+            remedies=tuple(self.remedies),
         )
 
     def lacks(self, reason: str) -> None:
@@ -59,11 +62,16 @@ class NativeFindings:
 
     def find_unusable(self, native: NativeIndex) -> bool:
         """Whether nobody uses the index as it is; collations that have changed are only noted."""
-        remedy = f"REINDEX INDEX CONCURRENTLY {native.sql}"
         for collation in native.outgrown:
-            self.note(f"{collation}, so that entries may be out of order: {remedy}")
+            self.note(f"{collation.told}, so that entries may be out of order")
+            self.advise(native_remedies.after_collation(native, collation))
         if native.is_valid and native.is_ready:
             return False
         state = "valid" if not native.is_valid else "ready for writes"
-        self.lacks(f"{native.name} is not {state}, so queries do not use it: {remedy}")
+        self.lacks(f"{native.name} is not {state}, so queries do not use it")
+        self.advise(native_remedies.of_unusable(native))
         return True
+
+    def advise(self, remedy: str) -> None:
+        if remedy not in self.remedies:
+            self.remedies.append(remedy)

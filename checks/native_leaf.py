@@ -17,6 +17,7 @@ from typing import TypeVar
 from checks.native_defects import Found, NativeDefects
 from checks.native_findings import NativeFindings
 from checks.native_lockstep import WrongEntry, hidden_entries, kinds_of_row, wrong_entries
+from checks.native_remedies import of_defects
 from scrub.model.defect import DefectKind
 from scrub.stores.postgres.index_readings import Totals
 from scrub.stores.postgres.native_indexes import Imbalance, NativeIndexReader, RowPointers
@@ -52,6 +53,14 @@ class LeafCheck:
         """Read, compare, and name what differs."""
         if self.findings.find_unusable(self.native):
             return
+        before = dict(self.findings.counts)
+        self._look()
+        counts = self.findings.counts.items()
+        kinds = {kind for kind, number in counts if number > before.get(kind, 0)}
+        if kinds:
+            self.findings.advise(of_defects(self.native, kinds))
+
+    def _look(self) -> None:
         entries = self._entries()
         rows = self._try(lambda: self.reader.totals(Way.ROWS))
         imbalance = self._imbalance(entries, rows)

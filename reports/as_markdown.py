@@ -22,6 +22,7 @@ def render(result: RunResult, *, redact: bool = False) -> str:
         sections.append(markdown(hidden))
     sections += _list("Not looked at", summary.not_looked_at(result))
     sections += _list("Notes", summary.notes(result))
+    sections += _list("What to do", summary.remedies(result))
     return "\n\n".join(sections) + "\n"
 
 

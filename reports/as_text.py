@@ -24,6 +24,7 @@ def render(result: RunResult, *, redact: bool = False) -> str:
         sections.append(hidden)
     sections += _list("Not looked at", summary.not_looked_at(result))
     sections += _list("Notes", summary.notes(result))
+    sections += _list("What to do", summary.remedies(result))
     sections.append(summary.closing_line(result))
     return "\n\n".join(sections) + "\n"
 

@@ -30,6 +30,7 @@ def run_record(result: RunResult) -> Record:
         "status": result.status,
         "started_at": _instant(result.started_at),
         "seconds": round(result.seconds, 3),
+        "seconds_starting": round(result.seconds_starting, 3),
     }
 
 
@@ -63,6 +64,7 @@ def check_record(outcome: CheckOutcome) -> Record:
         "engine": outcome.engine,
         "strategy": outcome.strategy,
         "notes": list(outcome.notes),
+        "remedies": list(outcome.remedies),
     }
 
 

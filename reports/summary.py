@@ -13,6 +13,8 @@ EXIT_MEANINGS: Mapping[int, str] = {
     3: "no defect found, but not everything could be looked at",
 }
 
+_WORTH_TELLING = 0.05  # seconds: less would be shown as none
+
 
 def is_incomplete(outcome: CheckOutcome) -> bool:
     """Whether something the check should have read was not; a defective check can be that too."""
@@ -77,6 +79,25 @@ def notes(result: RunResult) -> Iterator[str]:
         yield f"{', '.join(names)}: {text}"
 
 
+def remedies(result: RunResult) -> Iterator[str]:
+    """One line for everything to be done about what was found, however many checks ask for it."""
+    found = [
+        printable(remedy)
+        for table in result.tables
+        for outcome in table.checks
+        for remedy in outcome.remedies
+    ]
+    yield from dict.fromkeys(found)
+
+
+def exit_meaning(result: RunResult) -> str:
+    """What the exit code says of this run."""
+    statuses = {outcome.status for outcome in result.outcomes}
+    if statuses == {Status.NOT_APPLICABLE}:
+        return "no check applies to what was asked for, so nothing was looked at"
+    return EXIT_MEANINGS[result.exit_code]
+
+
 def hidden_defects(result: RunResult) -> str | None:
     """What to say when not every defect is shown."""
     shown, total = len(result.defects), result.defects_total
@@ -90,10 +111,12 @@ def hidden_defects(result: RunResult) -> str | None:
 
 def closing_line(result: RunResult) -> str:
     """Status, counts, speed, and what the exit code means."""
-    rows, code = rows_read(result), result.exit_code
+    rows = rows_read(result)
+    starting = f", after {result.seconds_starting:,.1f} s in which Spark started"
     return (
         f"{status_words(result.status, incomplete=run_is_incomplete(result))}: "
         f"{counted(result.defects_total, 'defect')} in {counted(len(result.outcomes), 'check')}; "
-        f"{counted(rows, 'row')} in {result.seconds:,.1f} s ({rate(rows, result.seconds)}); "
-        f"exit code {code} ({EXIT_MEANINGS[code]})"
+        f"{counted(rows, 'row')} in {result.seconds:,.1f} s ({rate(rows, result.seconds)})"
+        f"{starting if result.seconds_starting >= _WORTH_TELLING else ''}; "
+        f"exit code {result.exit_code} ({exit_meaning(result)})"
     )

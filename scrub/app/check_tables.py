@@ -185,6 +185,7 @@ class _Preparation:
             seconds=time.monotonic() - began - self.seconds_starting,
             tables=tables,
             defects=defects,
+            seconds_starting=self.seconds_starting,
         )
 
     def _tables_of_pairs(self) -> "list[Table]":

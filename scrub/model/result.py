@@ -38,6 +38,7 @@ class CheckOutcome:
     engine: str | None = None
     strategy: str | None = None
     notes: tuple[str, ...] = ()  # what else a reader should know of the coverage
+    remedies: tuple[str, ...] = ()  # what to do now about what was found
 
     @property
     def defects(self) -> int:
@@ -60,9 +61,10 @@ class RunResult:
 
     run_id: str
     started_at: datetime
-    seconds: float
+    seconds: float  # without those that Spark took to start
     tables: tuple[TableResult, ...]
     defects: tuple[Defect, ...]
+    seconds_starting: float = 0.0  # of Spark, which says nothing about the check's speed
 
     @property
     def outcomes(self) -> tuple[CheckOutcome, ...]:

@@ -124,7 +124,11 @@ def hostile() -> RunResult:
     return a_run(
         a_table(
             a_check(
-                HOSTILE, Status.DEFECTIVE, counts={DefectKind.WRONG_STORED_VALUE: 1}, reason=HOSTILE
+                HOSTILE,
+                Status.DEFECTIVE,
+                counts={DefectKind.WRONG_STORED_VALUE: 1},
+                reason=HOSTILE,
+                remedies=(HOSTILE,),
             ),
             table=HOSTILE,
         ),

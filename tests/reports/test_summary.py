@@ -36,6 +36,31 @@ def test_every_exit_code_has_a_meaning() -> None:
     assert EXIT_MEANINGS.keys() == set(EXIT_CODES.values())
 
 
+def test_a_run_to_which_nothing_applies_says_so() -> None:
+    check = a_check("native", Status.NOT_APPLICABLE, reason="--where")
+    closing = closing_line(a_run(a_table(check, check)))
+    assert closing.endswith(
+        "exit code 3 (no check applies to what was asked for, so nothing was looked at)"
+    )
+    also_unread = a_check("other", Status.INCOMPLETE, reason="gone")
+    assert "nothing was looked at" not in closing_line(a_run(a_table(check, also_unread)))
+
+
+def test_the_start_of_spark_is_told_apart_from_the_seconds_of_the_check() -> None:
+    run = replace(RESULTS["clean"](), seconds_starting=3.14)
+    assert "in 2.5 s (" in closing_line(run)
+    assert ", after 3.1 s in which Spark started; exit code 0" in closing_line(run)
+    assert "Spark" not in closing_line(RESULTS["clean"]())
+
+
+@pytest.mark.parametrize("report_format", ["text", "markdown"])
+def test_what_to_do_is_told_once(report_format: str) -> None:
+    broken = a_check("a", Status.DEFECTIVE, remedies=("REINDEX INDEX CONCURRENTLY a;",))
+    rendered = FORMATS[report_format](a_run(a_table(broken), a_table(broken, table="other")))
+    assert "What to do" in rendered
+    assert rendered.count("REINDEX INDEX CONCURRENTLY a;") == 1
+
+
 def test_a_run_in_no_time_has_no_rate() -> None:
     run = RESULTS["clean"]()
     assert "(- rows/s)" in closing_line(replace(run, seconds=0.0))

@@ -82,6 +82,14 @@ class IndexColumn:
         return self.column.type
 
 
+@dataclass(frozen=True, slots=True)
+class OutgrownCollation:
+    """A collation that has changed since it was recorded, in words, and how to record it anew."""
+
+    told: str
+    refresh: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeIndex:
     """An index that holds entries itself, or stands for those of partitions."""
@@ -102,7 +110,7 @@ class NativeIndex:
     pages: int  # of the table
     pages_visible: int  # of these, as far as the last VACUUM knew, visible to everyone
     columns: tuple[IndexColumn, ...]
-    outgrown: tuple[str, ...]  # collations that have changed since it was built, in words
+    outgrown: tuple[OutgrownCollation, ...]
 
     @property
     def sql(self) -> str:
@@ -233,15 +241,21 @@ def _operators(found: Sequence[str]) -> tuple[str, str, str] | None:
 
 def _outgrown(
     connection: "psycopg.Connection[Any]", rows: Sequence[Sequence[Any]]
-) -> tuple[str, ...]:
+) -> tuple[OutgrownCollation, ...]:
     """Collations of another version than the one that was recorded when they came."""
-    found: list[str] = []
+    found: list[OutgrownCollation] = []
     for row in rows:
-        collation, _, recorded, actual = row[13:17]
+        collation, schema, recorded, actual = row[13:17]
         if collation == "default":
             recorded, actual = _of_database(connection)
+            refresh = (
+                f"ALTER DATABASE {identifier(connection.info.dbname)} REFRESH COLLATION VERSION"
+            )
+        elif collation:
+            refresh = f"ALTER COLLATION {qualified(schema, collation)} REFRESH VERSION"
         if recorded and actual and recorded != actual:
-            found.append(f"collation {collation} was of version {recorded} and now is of {actual}")
+            told = f"collation {collation} was of version {recorded} and now is of {actual}"
+            found.append(OutgrownCollation(told, refresh))
     return tuple(dict.fromkeys(found))
 
 

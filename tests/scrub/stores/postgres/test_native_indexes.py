@@ -284,8 +284,12 @@ def test_an_index_that_is_not_in_use_is_incomplete(
     findings = check(table, native("i", "k"))
     assert findings.status is Status.INCOMPLETE
     assert words in str(findings.incomplete)
-    assert 'REINDEX INDEX CONCURRENTLY "public"."i"' in str(findings.incomplete)
-    assert findings.outcome(native("i", "k")).reason == findings.incomplete
+    outcome = findings.outcome(native("i", "k"))
+    assert outcome.reason == findings.incomplete
+    assert outcome.remedies == (
+        'REINDEX INDEX CONCURRENTLY "public"."i"; or, if nobody needs it, '
+        'DROP INDEX CONCURRENTLY "public"."i";',
+    )
 
 
 def test_a_partition_without_the_index_is_incomplete(database: Database) -> None:
@@ -318,6 +322,48 @@ def test_a_collation_that_has_changed_is_noted_and_the_index_read(table: Databas
     assert (findings.status, findings.entries) == (Status.CLEAN, 1000)
     (note,) = findings.notes
     assert note.startswith(f"collation old was of version 0 and now is of {now}")
+    assert findings.remedies == [
+        'REINDEX INDEX CONCURRENTLY "public"."i"; after all indexes with this collation, '
+        'ALTER COLLATION "public"."old" REFRESH VERSION;'
+    ]
+
+
+def test_a_default_collation_that_has_changed_is_refreshed_for_the_database(
+    table: Database,
+) -> None:
+    ((server,),) = table.rows("SHOW server_version_num")
+    name = str(conninfo.conninfo_to_dict(table.url)["dbname"])
+    known = int(server) >= 150000 and table.rows(
+        "SELECT FROM pg_database WHERE datname = current_database()"
+        " AND pg_database_collation_actual_version(oid) IS NOT NULL"
+    )
+    if not known:
+        pytest.skip("the default collation of this server has no version")
+    table.run(
+        "CREATE INDEX i ON t (e)",
+        "UPDATE pg_database SET datcollversion = '0' WHERE datname = current_database()",
+    )
+    (remedy,) = check(table, native("i", "e")).remedies
+    assert remedy.endswith(f'ALTER DATABASE "{name}" REFRESH COLLATION VERSION;')
+
+
+def test_every_broken_index_has_a_remedy_and_names_in_it_are_quoted(database: Database) -> None:
+    database.run(
+        "CREATE TABLE t (id int PRIMARY KEY, k int)",
+        'CREATE UNIQUE INDEX "a ""b" ON t (k)',
+        "INSERT INTO t SELECT i, i FROM generate_series(1, 10) i",
+    )
+    index, reindex = (
+        native('a "b', "k", unique=True),
+        'REINDEX INDEX CONCURRENTLY "public"."a ""b";',
+    )
+    with blind(database, '"a ""b"'):
+        database.run("INSERT INTO t VALUES (11, 11)")
+    assert check(database, index).remedies == [reindex]
+    with blind(database, '"a ""b"'):
+        database.run("INSERT INTO t VALUES (12, 1)")
+    (remedy,) = check(database, index).remedies
+    assert remedy == f'change or merge the rows that share a key of "public"."a ""b"; {reindex}'
 
 
 def has_icu(database: Database) -> bool:
