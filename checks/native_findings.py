@@ -72,6 +72,15 @@ class NativeFindings:
         self.advise(native_remedies.of_unusable(native))
         return True
 
+    def find_hidden(self, native: NativeIndex) -> bool:
+        """Whether the index needs columns that the role may not read."""
+        if native.hidden:
+            self.lacks(
+                f"no permission to read {', '.join(native.hidden)} of {native.table_schema}."
+                f"{native.table_name}, which {native.name} needs; {native.grant}"
+            )
+        return bool(native.hidden)
+
     def advise(self, remedy: str) -> None:
         if remedy not in self.remedies:
             self.remedies.append(remedy)

@@ -25,19 +25,9 @@ def check_native_index(
     """Look at the index that `index.relation` names, or at its partitions; name up to `limit`."""
     connection, identifier = store.snapshot.connection, store.snapshot.identifier
     findings = NativeFindings(snapshot=f"snapshot {identifier}")
-    described = describe_index(connection, store.schema, index.relation)
-    owner = find_relation(connection, store.schema, table.relation)
-    if described.table_oid != owner.oid:
-        raise RelationMismatch(
-            f"index {index.relation} belongs to {described.table_name}, not to {owner.label}"
-        )
-    if described.method != BTREE:
-        findings.not_applicable = (
-            f"only B-trees can be read in their order; it is {described.method}"
-        )
-        return findings
-    if any(key.operators is None for key in described.keys):
-        findings.not_applicable = "its operator class has no operators to tell the order by"
+    described = find_native_index(store, table, index)
+    findings.not_applicable = why_not_applicable(described)
+    if findings.not_applicable:
         return findings
     _compare_with_catalog(index, described, findings)
     findings.find_unusable(described)
@@ -46,6 +36,27 @@ def check_native_index(
         naming = NativeDefects(table, index, leaf, findings.snapshot)
         LeafCheck(reader, naming, findings, limit).run()
     return findings
+
+
+def find_native_index(store: PostgresStore, table: Table, index: Index) -> NativeIndex:
+    """The index as the server describes it; RelationMismatch if the table has no such one."""
+    connection = store.snapshot.connection
+    described = describe_index(connection, store.schema, index.relation)
+    owner = find_relation(connection, store.schema, table.relation)
+    if described.table_oid != owner.oid:
+        raise RelationMismatch(
+            f"index {index.relation} belongs to {described.table_name}, not to {owner.label}"
+        )
+    return described
+
+
+def why_not_applicable(native: NativeIndex) -> str | None:
+    """Why an index cannot be walked through in its order; None if it can."""
+    if native.method != BTREE:
+        return f"only B-trees can be read in their order; it is {native.method}"
+    if any(key.operators is None for key in native.keys):
+        return "its operator class has no operators to tell the order by"
+    return None
 
 
 def _compare_with_catalog(index: Index, native: NativeIndex, findings: NativeFindings) -> None:

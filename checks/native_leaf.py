@@ -51,7 +51,7 @@ class LeafCheck:
 
     def run(self) -> None:
         """Read, compare, and name what differs."""
-        if self.findings.find_unusable(self.native):
+        if self.findings.find_unusable(self.native) or self.findings.find_hidden(self.native):
             return
         before = dict(self.findings.counts)
         self._look()

@@ -50,7 +50,8 @@ def notes(plan: TablePlan) -> Iterator[str]:
 
 def walked(plan: CheckPlan) -> Iterator[str]:
     for part in plan.walked:
-        yield f"{printable(part.table)}.{printable(part.index)}: entries, then rows, in one session"
+        told = [part.reading, f"about {count(part.rows)} rows", *part.notes]
+        yield printable(f"{part.table}.{part.index}: {'; '.join(told)}")
 
 
 def not_checked(plan: CheckPlan) -> Iterator[str]:
@@ -79,7 +80,8 @@ def _relation(side: Side) -> str:
 
 def _extent(side: Side) -> str:
     facts = side.facts
-    parts = [f"{count(facts.rows)} rows"]
+    about = "about " if facts.rows_estimated else ""
+    parts = [f"{about}{count(facts.rows)} rows"]
     if facts.bytes is not None:
         parts.append(size(facts.bytes))
     if facts.splits:

@@ -103,7 +103,17 @@ def plan_record(plan: CheckPlan) -> Record:
             }
             for part in plan.not_checked
         ],
-        "walked": [{"table": part.table, "index": part.index} for part in plan.walked],
+        "walked": [
+            {
+                "table": part.table,
+                "index": part.index,
+                "reading": part.reading,
+                "rows": part.rows,
+                "rows_estimated": True,
+                "notes": list(part.notes),
+            }
+            for part in plan.walked
+        ],
     }
 
 
@@ -130,6 +140,7 @@ def _side_record(side: Side) -> Record:
         "relation": side.facts.relation,
         "snapshot": side.facts.snapshot.label,
         "rows": side.facts.rows,
+        "rows_estimated": side.facts.rows_estimated,
         "bytes": side.facts.bytes,
         "splits": len(side.facts.splits),
         "engine": side.engine,

@@ -6,13 +6,16 @@ from dataclasses import dataclass, field, replace
 
 from scrub.app.discovery import no_session
 from scrub.app.selection import select_indexes
-from scrub.errors import StoreUnavailable, UsageError
+from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
 from scrub.model.defect import Defect
+from scrub.model.plan import NotChecked, WalkedIndex
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.request import CheckRequest
 from scrub.model.result import CheckOutcome, Status, TableResult
 from scrub.model.table import Index, Table
 from scrub.stores.base import ReadableStore
+
+WHERE_DOES_NOT_APPLY = "--where: an index is walked through as a whole"
 
 
 @dataclass(slots=True)
@@ -65,6 +68,39 @@ def check_native_indexes(
     return results
 
 
+def plan_native_indexes(
+    tables: Iterable[Table], request: CheckRequest, stores: Mapping[str, ReadableStore]
+) -> list[WalkedIndex | NotChecked]:
+    """What a check would do with each of them; the server's catalogs are asked, no row is read."""
+    return [
+        _plan(table, index, request, stores[table.store])
+        for table in tables
+        for index in native_indexes(table, request)
+    ]
+
+
+def _plan(
+    table: Table, index: Index, request: CheckRequest, store: ReadableStore
+) -> WalkedIndex | NotChecked:
+    from checks.native_plan import plan_native_index
+    from scrub.stores.postgres.store import PostgresStore
+
+    assert isinstance(store, PostgresStore), "the catalog lets no other store have native indexes"
+    _refuse_as_of(table, index, request)
+    incomplete, reason = False, WHERE_DOES_NOT_APPLY
+    if request.where is None:
+        try:
+            rows = store.pin(table.relation, None, no_session, ()).rows
+            return plan_native_index(store, table, index, rows)
+        except (StoreUnavailable, RelationMismatch) as error:
+            incomplete, reason = True, error.with_hint
+            if isinstance(error, RelationMismatch):
+                reason += f" (a check ends here with exit code {error.exit_code})"
+    return NotChecked(
+        table=table.name, check="index", index=index.name, reason=reason, incomplete=incomplete
+    )
+
+
 def _refuse_as_of(table: Table, index: Index, request: CheckRequest) -> None:
     for as_of in request.as_of:
         if as_of.relation in (None, table.name, index.name):
@@ -81,7 +117,7 @@ def _check(
 
     assert isinstance(store, PostgresStore), "the catalog lets no other store have native indexes"
     _refuse_as_of(table, index, request)
-    status, reason = Status.NOT_APPLICABLE, "--where: an index is walked through as a whole"
+    status, reason = Status.NOT_APPLICABLE, WHERE_DOES_NOT_APPLY
     if request.where is None:
         try:
             store.pin(table.relation, None, no_session, ())  # locked until the run is over

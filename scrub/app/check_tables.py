@@ -12,13 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrub.app.check_native import NativeResults, check_native_indexes, native_indexes
+from scrub.app.check_native import (
+    NativeResults,
+    check_native_indexes,
+    native_indexes,
+    plan_native_indexes,
+)
 from scrub.app.computed_columns import with_computed_columns
 from scrub.app.selection import select_tables
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import UsageError
 from scrub.model.defect import Defect
-from scrub.model.plan import CheckPlan, WalkedIndex
+from scrub.model.plan import CheckPlan, NotChecked, WalkedIndex
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CHECKS, CheckRequest, Engine, SparkOptions, Strategy
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
@@ -89,7 +94,7 @@ def explain_check(
 ) -> CheckPlan:
     """What a check would do; Spark is started only if a relation cannot be described without."""
     with _Preparation.begin(request, spark, spark_options, ignore_progress) as preparation:
-        return preparation.plan()
+        return preparation.explained()
 
 
 @dataclass(slots=True)
@@ -141,15 +146,20 @@ class _Preparation:
         pins = Pins(self.stores, self.session, self.request)
         tables = select_tables(self.catalog, self.request)
         pins.pin_all([with_computed_columns(table) for table in tables if table.kv is None])
-        plan = plan_check(
+        return plan_check(
             self.request, pins.sources, pins.not_checked, native_refusal, pins.physical
         )
-        walked = [
-            WalkedIndex(table=table.name, index=index.name)
-            for table in tables
-            for index in native_indexes(table, self.request)
-        ]
-        return replace(plan, walked=tuple(walked))
+
+    def explained(self) -> CheckPlan:
+        """The plan, with what is known of the database's own indexes before they are read."""
+        plan = self.plan()
+        tables = select_tables(self.catalog, self.request)
+        native = plan_native_indexes(tables, self.request, self.stores)
+        return replace(
+            plan,
+            not_checked=(*plan.not_checked, *(p for p in native if isinstance(p, NotChecked))),
+            walked=tuple(part for part in native if isinstance(part, WalkedIndex)),
+        )
 
     def _open_stores(self) -> "dict[str, ReadableStore]":
         """All stores anew: one of them may stand for a snapshot, which ends with the run."""

@@ -66,6 +66,9 @@ class WalkedIndex:
 
     table: str
     index: str
+    reading: str  # what of it is read
+    rows: int | None = None  # of the table, as the planner estimates
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,8 +60,9 @@ class RelationFacts:
     snapshot: Snapshot
     columns: Mapping[str, ColumnType | None]  # None: a type scrub cannot compare
     splits: tuple[Split, ...]  # empty for a source that only Spark can enumerate
-    rows: int | None  # exact or estimated; None when nobody knows
+    rows: int | None  # None when nobody knows
     bytes: int | None = None
     native: bool = False  # whether tasks can open the splits themselves
     native_reason: str = ""  # why not
+    rows_estimated: bool = False  # what a planner believes, or a size suggests
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets

@@ -86,7 +86,47 @@ def test_the_plan_says_what_is_walked_through(scrub: Any) -> None:
     code, output, _ = scrub("--explain")
     assert code == 0
     assert "Walked through by the database itself" in output
-    assert "t.t_pkey" in output
+    assert "t.t_pkey: entries, then rows, in one session; about " in output
+
+
+def test_the_plan_says_which_indexes_cannot_be_read_and_why(
+    scrub: Any, catalog: Path, database: Database
+) -> None:
+    database.run(
+        "ALTER TABLE t ADD words tsvector, ADD place int",
+        "CREATE INDEX t_gin ON t USING gin (words)",
+        "CREATE INDEX t_gist ON t USING gist (words)",
+        "CREATE INDEX t_brin ON t USING brin (place)",
+        "CREATE INDEX t_hash ON t USING hash (place)",
+        "CREATE INDEX t_lower ON t (lower(word))",
+        "CREATE INDEX t_invalid ON t (place)",
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 't_invalid'::regclass",
+        "ANALYZE t",
+    )
+    content = yaml.safe_load(catalog.read_text())
+    named = ("gin", "gist", "brin", "hash", "lower", "invalid", "gone")
+    content["tables"]["t"]["indexes"] |= {f"t_{name}": {"native": True} for name in named}
+    catalog.write_text(yaml.safe_dump(content, sort_keys=False))
+    code, output, messages = scrub("--explain")
+    assert code == 0, messages
+    walked, _, rest = output.partition("Will not be looked at")
+    assert "t.t_lower: heap reading only, since it has expressions" in walked
+    assert "about 102 rows" in walked
+    for method in ("gin", "gist", "brin", "hash"):
+        reason = f"only B-trees can be read in their order; it is {method}"
+        assert f"t.t_{method} (index), not applicable: {reason}" in rest
+    assert "t.t_invalid (index), incomplete: t_invalid is not valid" in rest
+    assert 'REINDEX INDEX CONCURRENTLY "public"."t_invalid";' in rest
+    assert "t.t_gone (index), incomplete: there is no index t_gone in schema public" in rest
+    assert "exit code 2" in rest
+    assert f"t.t_{named[0]}" not in walked
+
+
+def test_the_plan_of_a_walk_says_that_where_does_not_apply(scrub: Any) -> None:
+    code, output, _ = scrub("--explain", "--where", "id < 5")
+    assert code == 0
+    assert "t.t_pkey (index), not applicable: --where" in output
+    assert "Walked through" not in output
 
 
 def test_a_missing_index_is_a_mistake(scrub: Any, database: Database) -> None:

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from reports import FORMATS
+from reports import FORMATS, PLAN_FORMATS
 from reports.summary import EXIT_MEANINGS, closing_line, rows_read, run_is_incomplete
 from scrub.model.result import EXIT_CODES, Status
-from tests.reports.results import RESULTS, a_check, a_run, a_table
+from tests.reports.results import RESULTS, a_check, a_plan, a_run, a_table
 
 
 @pytest.mark.parametrize("name", ["incomplete", "nothing", "no_index"])
@@ -70,3 +70,13 @@ def test_a_check_that_does_not_apply_names_its_reason() -> None:
     check = a_check("native", Status.NOT_APPLICABLE, reason="the store is not PostgreSQL")
     rendered = FORMATS["text"](a_run(a_table(a_check("a"), check)))
     assert "orders.native, not applicable: the store is not PostgreSQL" in rendered
+
+
+def test_an_estimate_of_rows_is_called_one() -> None:
+    plan = a_plan()
+    (table,) = plan.tables
+    facts = replace(table.side.facts, rows=5000, rows_estimated=True)
+    estimated = replace(table, side=replace(table.side, facts=facts))
+    rendered = PLAN_FORMATS["text"](replace(plan, tables=(estimated,)))
+    assert "about 5,000 rows" in rendered
+    assert "about" not in PLAN_FORMATS["text"](plan)

@@ -24,7 +24,8 @@ _FIND = """
            m.amname, i.indisunique, i.indisvalid, i.indisready AND i.indislive,
            coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::boolean, false),
            pg_get_expr(i.indpred, i.indrelid), t.relallvisible,
-           coalesce(pg_relation_size(t.oid), 0) / current_setting('block_size')::int
+           coalesce(pg_relation_size(t.oid), 0) / current_setting('block_size')::int,
+           has_table_privilege(t.oid, 'SELECT'), current_user
     FROM pg_index i
     JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace tn ON tn.oid = t.relnamespace
@@ -52,6 +53,18 @@ _COLUMNS = """
     LEFT JOIN pg_collation l ON p.n <= i.indnkeyatts AND l.oid = i.indcollation[p.n - 1]
     LEFT JOIN pg_namespace ln ON ln.oid = l.collnamespace
     WHERE i.indexrelid = %s ORDER BY p.n
+"""
+# Plain columns, and those that expressions or the condition mention.
+_NEEDED = """
+    SELECT a.attname, has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+    FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
+    WHERE i.indexrelid = %s AND a.attnum > 0 AND (
+        a.attnum = ANY(i.indkey::int2[]) OR EXISTS (
+            SELECT FROM pg_depend d
+            WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+              AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid
+              AND d.refobjsubid = a.attnum))
+    ORDER BY a.attnum
 """
 _OF_DATABASE = """
     SELECT datcollversion, pg_database_collation_actual_version(oid)
@@ -109,6 +122,9 @@ class NativeIndex:
     predicate: str | None
     pages: int  # of the table
     pages_visible: int  # of these, as far as the last VACUUM knew, visible to everyone
+    is_readable: bool  # the whole table, and so where its rows lie
+    hidden: tuple[str, ...]  # columns of the table that it needs and this role may not read
+    role: str
     columns: tuple[IndexColumn, ...]
     outgrown: tuple[OutgrownCollation, ...]
 
@@ -119,6 +135,11 @@ class NativeIndex:
     @property
     def table_sql(self) -> str:
         return qualified(self.table_schema, self.table_name)
+
+    @property
+    def grant(self) -> str:
+        """What lets the role check all of it."""
+        return f"GRANT SELECT ON {self.table_sql} TO {identifier(self.role)}"
 
     @property
     def keys(self) -> tuple[IndexColumn, ...]:
@@ -179,7 +200,9 @@ class _empty_path:  # noqa: N801 - it reads like a function
 
 def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> NativeIndex:
     oid, schema, name, kind, table_oid, table_schema, table_name, *state = found
-    method, is_unique, is_valid, is_ready, nulls_clash, predicate, pages_visible, pages = state
+    method, is_unique, is_valid, is_ready, nulls_clash, predicate, *state = state
+    pages_visible, pages, is_readable, role = state
+    needed = connection.execute(_NEEDED, (oid,)).fetchall()
     rows = connection.execute(_COLUMNS, (oid,)).fetchall()
     return NativeIndex(
         oid=oid,
@@ -197,6 +220,9 @@ def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> N
         predicate=predicate,
         pages=pages,
         pages_visible=min(pages_visible, pages),
+        is_readable=is_readable,
+        hidden=tuple(name for name, may_read in needed if not may_read),
+        role=role,
         columns=tuple(_column(row) for row in rows),
         outgrown=_outgrown(connection, rows),
     )

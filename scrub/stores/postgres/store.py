@@ -129,6 +129,7 @@ class PostgresStore:
             rows=sum(leaf.rows for leaf in held),
             bytes=sum(leaf.bytes for leaf in held),
             native=True,
+            rows_estimated=True,
             storage_options={
                 CONNINFO: self.conninfo,
                 SNAPSHOT: self.snapshot.identifier,

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a check of one of the database's own indexes would read, and what keeps it from doing so."""
+
+from checks.native_findings import NativeFindings
+from checks.native_index import find_native_index, why_not_applicable
+from scrub.model.plan import NotChecked, WalkedIndex
+from scrub.model.table import Index, Table
+from scrub.stores.postgres.index_description import NativeIndex, leaf_indexes
+from scrub.stores.postgres.store import PostgresStore
+
+ALL_READINGS = "entries, then rows, in one session"
+ROWS_ONLY = "heap reading only, since it has expressions: entries are seen through their rows"
+CONTENTS_ONLY = "contents only: where rows lie is told to a role that may read the whole table"
+
+
+def plan_native_index(
+    store: PostgresStore, table: Table, index: Index, rows: int | None
+) -> WalkedIndex | NotChecked:
+    """The readings of an index, or why there will be none; asks the server's catalogs only."""
+    described = find_native_index(store, table, index)
+    leaves = leaf_indexes(store.snapshot.connection, described)
+    state = NativeFindings()
+    state.find_unusable(described)
+    for leaf in leaves:
+        if not state.find_unusable(leaf):
+            state.find_hidden(leaf)
+    reason = why_not_applicable(described)
+    if reason or state.incomplete:
+        return NotChecked(
+            table=table.name,
+            check="index",
+            index=index.name,
+            reason=reason or "; ".join([str(state.incomplete), *state.notes, *state.remedies]),
+            incomplete=reason is None,
+        )
+    return WalkedIndex(
+        table=table.name,
+        index=index.name,
+        reading=_reading(described, leaves),
+        rows=rows,
+        notes=tuple(state.notes),
+    )
+
+
+def _reading(native: NativeIndex, leaves: tuple[NativeIndex, ...]) -> str:
+    reading = ROWS_ONLY if native.has_expressions else ALL_READINGS
+    return reading if all(leaf.is_readable for leaf in leaves) else f"{reading}; {CONTENTS_ONLY}"
