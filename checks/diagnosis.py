@@ -8,12 +8,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checks.entries import expected_value, is_covered, primary_key_of
+from checks.entries import primary_key_of
 from checks.parts import Part
 from checks.slots import Slot
 from scrub.codec.digest import Salt
 from scrub.model.defect import Value
 from scrub.spark.digest import bucket_of
+from scrub.spark.expected_values import expected_value, is_covered
 from scrub.spark.failures import condition, plain_path, unreadable_file, unreadable_reason
 from scrub.spark.names import named
 from scrub.spark.text import as_text, from_text

@@ -11,33 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scrub.model.plan import TablePlan
-from scrub.model.table import EntryColumn, Index, Nulls, Table
-from scrub.model.types import ColumnType
+from scrub.model.table import EntryColumn, Index, Table
 from scrub.spark.digest import TypedColumn
+from scrub.spark.expected_values import expected_value, is_covered
 from scrub.spark.names import named
-
-
-def type_of(column: EntryColumn) -> ColumnType:
-    """The type of an entry's column; a plan has resolved those of expressions."""
-    assert column.type is not None, f"the plan left the type of {column.name} open"
-    return column.type
-
-
-def expected_value(column: EntryColumn) -> Column:
-    """What a row of the table puts into this column of its entry."""
-    value = F.expr(column.source) if column.is_expression else named(column.source)
-    return value.cast(str(type_of(column))) if column.is_expression else value
-
-
-def is_covered(index: Index, where: str | None) -> Column:
-    """Whether a row of the table has an entry: predicates count only when they are true."""
-    conditions = [F.expr(text) for text in (where, index.where) if text]
-    if index.nulls is Nulls.SKIP:
-        conditions += [expected_value(column).isNotNull() for column in index.key]
-    covered = F.lit(True)
-    for condition in conditions:
-        covered = covered & condition
-    return F.coalesce(covered, F.lit(False))
 
 
 def is_looked_at(where: str | None) -> Column:

@@ -7,20 +7,14 @@ from functools import partial, reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from checks.entries import (
-    beside_primary_key,
-    expected_value,
-    is_covered,
-    is_looked_at,
-    primary_key_of,
-    type_of,
-)
+from checks.entries import beside_primary_key, is_looked_at, primary_key_of
 from checks.native_fingerprint import SUMS_SCHEMA, NumberedSplit, add_up, fingerprint_splits
 from checks.parts import Part, pack
 from checks.scan_spec import ACTUAL, EXPECTED, ScanSpec
 from checks.slots import Relation, Slot, scan_spec
 from checks.sql_fingerprint import EntryColumns, fingerprint_frame
 from scrub.codec.digest import Salt
+from scrub.spark.expected_values import expected_value, is_covered, type_of
 from scrub.spark.names import named
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_in_tasks

@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checks.entries import type_of
 from scrub.model.defect import DefectKind
 from scrub.model.table import EntryColumn, Index, Table
 from scrub.model.types import ColumnType, TypeName
 from scrub.spark.digest import one_zero_one_nan
+from scrub.spark.expected_values import type_of
 from scrub.spark.text import as_text
 
 DEFECT_SCHEMA = (

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from checks.native_terms import is_native_index, native_condition
 from scrub.catalog.expressions import columns_used
+from scrub.catalog.native_terms import is_native_index, native_condition
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, PhysicalPlan, Side, TablePlan
 from scrub.model.relation import RelationFacts, SplitKind

@@ -3,15 +3,16 @@
 
 from dataclasses import dataclass, replace
 
-from checks.entries import beside_primary_key, type_of
-from checks.native_terms import native_condition, native_conditions, native_value
+from checks.entries import beside_primary_key
 from checks.scan_spec import ACTUAL, EXPECTED, EntrySpec, PhysicalSpec, ScanSpec
 from scrub.catalog.expressions import columns_used
+from scrub.catalog.native_terms import native_condition, native_conditions, native_value
 from scrub.codec.digest import Salt
 from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
 from scrub.model.predicate import ColumnTerm, Node
 from scrub.model.request import Engine
 from scrub.model.table import Column, Index, Table
+from scrub.spark.expected_values import type_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ A NULL in the key never clashes, and two copies of one row are a duplicate prima
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checks.entries import type_of
 from checks.merge_join import comparable
 from scrub.model.defect import DefectKind
 from scrub.model.table import Index, Table
+from scrub.spark.expected_values import type_of
 from scrub.spark.text import as_text
 
 

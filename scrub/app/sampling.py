@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checks.entries import primary_key_of, type_of
+from checks.entries import primary_key_of
 from scrub.app.table_copy import TableCopy
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.digest import Salt
@@ -19,6 +19,7 @@ from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.plan import Side, TablePlan
 from scrub.model.table import Column, EntryColumn, Table
 from scrub.spark.digest import bucket_of
+from scrub.spark.expected_values import type_of
 from scrub.spark.failures import reason_of
 from scrub.stores.base import ReadableStore
 from scrub.stores.unreadable import UnreadableSplit

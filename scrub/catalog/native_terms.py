@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Index definitions in the terms the native engine evaluates, where they have such terms."""
+"""Index definitions in terms that need no Spark to be evaluated, where they have such terms."""
 
 from collections.abc import Mapping
 

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a row of a table puts into an index, as Spark evaluates it."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from scrub.model.table import EntryColumn, Index, Nulls
+from scrub.model.types import ColumnType
+from scrub.spark.names import named
+
+
+def type_of(column: EntryColumn) -> ColumnType:
+    """The type of an entry's column; those of expressions must have been resolved."""
+    assert column.type is not None, f"the type of {column.name} was left open"
+    return column.type
+
+
+def expected_value(column: EntryColumn) -> Column:
+    """What a row of the table puts into this column of its entry."""
+    value = F.expr(column.source) if column.is_expression else named(column.source)
+    return value.cast(str(type_of(column))) if column.is_expression else value
+
+
+def is_covered(index: Index, where: str | None) -> Column:
+    """Whether a row of the table has an entry: predicates count only when they are true."""
+    conditions = [F.expr(text) for text in (where, index.where) if text]
+    if index.nulls is Nulls.SKIP:
+        conditions += [expected_value(column).isNotNull() for column in index.key]
+    covered = F.lit(True)
+    for condition in conditions:
+        covered = covered & condition
+    return F.coalesce(covered, F.lit(False))
