@@ -27,18 +27,19 @@ class State(StrEnum):
     MERGING = "merging"
     VALIDATING = "validating"
     PUBLIC = "public"
-    REVERSING = "reversing"
+    REVERSING = "reversing"  # what was made is being removed
+    REVERSED = "reversed"
 
 
 class Duty(StrEnum):
     """What a write to the table does to an index."""
 
     NOTHING = "nothing"
-    TOMBSTONE = "tombstone"  # deletes leave tombstones, nothing is put
+    DELETE = "delete"  # what is deleted is gone; nothing is put
+    TOMBSTONE = "tombstone"  # what is deleted leaves a tombstone; nothing is put
     PUT_AND_TOMBSTONE = "put_and_tombstone"
-    DELETE = "delete"  # deletes what is there, nothing is put
     PUT_AND_DELETE = "put_and_delete"
-    RECORD = "record"  # both are written down, in the delete-preserving encoding
+    RECORD = "record"  # put, and leave a tombstone, in a temporary index: it preserves deletes
     ENFORCE = "enforce"  # put and delete, and refuse what a unique index forbids
 
 
@@ -63,8 +64,8 @@ MERGE_DUTIES: Mapping[State, Duties] = {
     State.DELETE_ONLY: Duties(Duty.NOTHING, Duty.DELETE),
     State.WRITE_AND_DELETE: Duties(Duty.NOTHING, Duty.RECORD),
     State.BACKFILLING: Duties(Duty.NOTHING, Duty.RECORD),
-    State.MERGE_DELETE_ONLY: Duties(Duty.DELETE, Duty.RECORD),
-    State.MERGING: Duties(Duty.PUT_AND_DELETE, Duty.RECORD),
+    State.MERGE_DELETE_ONLY: Duties(Duty.TOMBSTONE, Duty.RECORD),
+    State.MERGING: Duties(Duty.PUT_AND_TOMBSTONE, Duty.RECORD),
     State.VALIDATING: Duties(Duty.PUT_AND_DELETE),
     State.PUBLIC: Duties(Duty.ENFORCE),
 }
@@ -73,6 +74,11 @@ DUTIES: Mapping[Method, Mapping[State, Duties]] = {
     Method.INIT_PUT: INIT_PUT_DUTIES,
     Method.MERGE: MERGE_DUTIES,
 }
+
+
+def duties_in(method: Method, state: State) -> Duties:
+    """What writers owe the indexes; nothing any more once a build is being reversed."""
+    return DUTIES[method].get(state, Duties(Duty.NOTHING))
 
 
 def next_state(method: Method, state: State) -> State:

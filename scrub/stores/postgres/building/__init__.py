@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building index tables in PostgreSQL while their table is written to."""

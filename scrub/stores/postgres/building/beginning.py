@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Beginning a build: everything it needs is made in one transaction, or nothing is."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import RelationMismatch, UsageError
+from scrub.model.build import Method, State, duties_in
+from scrub.model.table import Index, Table
+from scrub.stores.postgres.building.briefly import briefly, patience
+from scrub.stores.postgres.building.build import EXCLUSIVE_MILLISECONDS
+from scrub.stores.postgres.building.builds import Builds
+from scrub.stores.postgres.building.entry_sql import EntrySql, entry_sql
+from scrub.stores.postgres.building.keeper import keeping
+from scrub.stores.postgres.building.relations_made import creating
+from scrub.stores.postgres.building.triggers import creating_triggers, emptying
+from scrub.stores.postgres.quoting import identifier
+from scrub.stores.postgres.relations import (
+    PARTITIONED,
+    TABLE,
+    ServerRelation,
+    find_relation,
+    leaves_of,
+    size_of,
+)
+
+if TYPE_CHECKING:
+    import psycopg
+
+_BYTES_PER_ROW_GUESSED = 100
+_ORDERED = """
+    SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_am m ON m.oid = c.relam
+    WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
+      AND m.amname = 'btree' AND i.indnkeyatts = %s
+      AND (SELECT array_agg(a.attname::text ORDER BY k.n)
+           FROM unnest(i.indkey::int[]) WITH ORDINALITY AS k(attnum, n)
+           JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+           WHERE k.n <= i.indnkeyatts) = %s::text[]
+"""
+
+
+def entries_of(
+    connection: "psycopg.Connection[Any]", schema: str, table: Table, indexes: Sequence[Index]
+) -> tuple[EntrySql, ...]:
+    """The indexes in the server's words; raises what cannot be built, and why."""
+    relation = find_relation(connection, schema, table.relation)
+    _demand_buildable(connection, relation, table)
+    return tuple(entry_sql(connection, schema, table, index) for index in indexes)
+
+
+def begin(
+    connection: "psycopg.Connection[Any]",
+    schema: str,
+    table: Table,
+    entries: Sequence[EntrySql],
+    method: Method,
+    rows_per_second: int | None,
+) -> int:
+    """Make relations, functions and triggers, and record the build. Raises GaveWay."""
+    builds = Builds(schema)
+    relation = find_relation(connection, schema, table.relation)
+    leaves = leaves_of(connection, relation)
+    duties = duties_in(method, State.DELETE_ONLY)
+    is_whole = relation.kind != PARTITIONED
+    with briefly(connection, patience(connection)) as brief:
+        builds.create(connection)
+        for entry in entries:
+            _demand_absent(connection, entry)
+            version = connection.info.server_version
+            for statement in creating(entry, version, method is Method.MERGE):
+                brief.execute(statement)
+            brief.execute(keeping(entry, duties))
+            brief.execute(emptying(entry, duties, is_whole))
+        # Last, and briefly: writers queue behind whoever waits for this lock.
+        brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
+        brief.execute(f"LOCK TABLE {relation.sql} IN SHARE ROW EXCLUSIVE MODE")
+        for entry in entries:
+            for statement in creating_triggers(entry, relation, leaves):
+                brief.execute(statement)
+        names = [entry.index for entry in entries]
+        expected = _rows_expected(connection, leaves)
+        return builds.add(connection, table.name, names, method, expected, rows_per_second)
+
+
+def _demand_buildable(
+    connection: "psycopg.Connection[Any]", relation: ServerRelation, table: Table
+) -> None:
+    if relation.kind not in (TABLE, PARTITIONED):
+        raise RelationMismatch(f"{relation.label} is not a table, so no index can be kept on it")
+    if relation.has_children:
+        raise RelationMismatch(
+            f"{relation.label} has tables that inherit from it, whose rows no trigger of it sees",
+            hint="build the index on each of them, or partition the table instead",
+        )
+    keys = table.primary_key
+    row = connection.execute(_ORDERED, (relation.oid, len(keys), list(keys))).fetchone()
+    if row is None:
+        named = ", ".join(identifier(name) for name in keys)
+        raise RelationMismatch(
+            f"{relation.label} has no unique index on ({', '.join(keys)}), by which it could be "
+            "read in order",
+            hint=f"CREATE UNIQUE INDEX CONCURRENTLY ON {relation.sql} ({named})",
+        )
+
+
+def _demand_absent(connection: "psycopg.Connection[Any]", entry: EntrySql) -> None:
+    row = connection.execute("SELECT to_regclass(%s)", (entry.relation,)).fetchone()
+    if row is not None and row[0] is not None:
+        raise UsageError(
+            f"index {entry.index}: there is a relation {entry.relation} already",
+            hint=f"if it is an index: scrub backfill verify; else rename or drop {entry.relation}",
+        )
+
+
+def _rows_expected(connection: "psycopg.Connection[Any]", leaves: Sequence[ServerRelation]) -> int:
+    """The planner's estimate, or what the size suggests."""
+    return sum(
+        size_of(connection, leaf) // _BYTES_PER_ROW_GUESSED if leaf.rows is None else leaf.rows
+        for leaf in leaves
+    )

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transactions that give way: over before the server looks for deadlocks.
+
+A writer that waits for the builder looks for a deadlock after `deadlock_timeout`, and is the one
+who fails if there is one. So no transaction of the builder lives that long: its statements share
+less time than that, and when the time is up the builder takes back what it did and tries less.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrub.stores.building import GaveWay
+from scrub.stores.postgres.connections import first_line, require_psycopg
+
+if TYPE_CHECKING:
+    import psycopg
+
+_SHARE_OF_DEADLOCK_TIMEOUT = 0.7
+_GAVE_WAY = ("57014", "55P03", "40P01", "40001")  # out of time, no lock, deadlock, not serializable
+
+
+@dataclass(slots=True)
+class Brief:
+    """A transaction that has little time."""
+
+    connection: "psycopg.Connection[Any]"
+    deadline: float
+
+    def execute(self, statement: str, values: Sequence[object] | None = None) -> "Any":
+        """Run a statement in what is left of the time."""
+        left = max(1, int((self.deadline - time.monotonic()) * 1000))
+        self.connection.execute(f"SET LOCAL statement_timeout = {left}")
+        return self.connection.execute(statement, values)
+
+
+@contextmanager
+def briefly(connection: "psycopg.Connection[Any]", seconds: float) -> Iterator[Brief]:
+    """A transaction of its own; raises GaveWay when somebody else must go first."""
+    psycopg = require_psycopg()
+    try:
+        with connection.transaction():
+            yield Brief(connection, time.monotonic() + seconds)
+    except psycopg.Error as error:
+        if error.sqlstate in _GAVE_WAY:
+            raise GaveWay(first_line(error)) from error
+        raise
+
+
+def patience(connection: "psycopg.Connection[Any]") -> float:
+    """How many seconds a transaction may live."""
+    query = "SELECT setting::float8 / 1000 FROM pg_settings WHERE name = 'deadlock_timeout'"
+    row = connection.execute(query).fetchone()
+    assert row is not None, "every server has this setting"
+    return float(row[0]) * _SHARE_OF_DEADLOCK_TIMEOUT

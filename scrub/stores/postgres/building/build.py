@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One build in PostgreSQL: its steps, each a transaction of its own."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import StoreUnavailable
+from scrub.model.build import Method, State, duties_in
+from scrub.stores.building import Blocker, Clash, GaveWay, Step, Superseded
+from scrub.stores.postgres.building import merging, suspects
+from scrub.stores.postgres.building.blocking import blockers_of
+from scrub.stores.postgres.building.briefly import Brief, briefly, patience
+from scrub.stores.postgres.building.builds import LOAD, Build, Builds, Range
+from scrub.stores.postgres.building.chunks import SLOW_ROWS_MAX, ChunkSql, clashes, put
+from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.keeper import keeping
+from scrub.stores.postgres.building.relations_made import dropping, finishing
+from scrub.stores.postgres.building.triggers import dropping_triggers, emptying
+from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
+from scrub.stores.postgres.quoting import literal
+from scrub.stores.postgres.relations import PARTITIONED, find_relation, leaves_of
+
+if TYPE_CHECKING:
+    import psycopg
+
+EXCLUSIVE_MILLISECONDS = 100
+"""How long the builder queues for a lock that writers would have to queue behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlace:
+    """Where a build is and what it makes: all that a task must be told."""
+
+    conninfo: str
+    schema: str
+    table_relation: str
+    build: int
+    runner: str
+    method: Method
+    entries: tuple[EntrySql, ...]
+
+
+_SAMPLED_ROWS = 2_000
+_ALL = 1_000_000
+
+
+class _Undone(Exception):
+    """Takes back the transaction in which clashes were found."""
+
+
+class PostgresBuild:
+    """The steps of one build, in a session of its own."""
+
+    def __init__(self, place: BuildPlace) -> None:
+        self.place = place
+        self.builds = Builds(place.schema)
+        self._connection: psycopg.Connection[Any] | None = None
+
+    @property
+    def connection(self) -> "psycopg.Connection[Any]":
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self.place.conninfo)
+            self._connection.autocommit = True
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @property
+    def method(self) -> Method:
+        return self.place.method
+
+    @property
+    def record(self) -> Build:
+        with self._watched():
+            return self.builds.get(self.connection, self.place.build)
+
+    @property
+    def state(self) -> State:
+        return self.record.state
+
+    @cached_property
+    def _patience(self) -> float:
+        return patience(self.connection)
+
+    def advance(self, state: State) -> None:
+        """Compile and record in one transaction; functions are replaced without any lock."""
+        with self._watched(), self.connection.transaction():
+            self._demand_runner()
+            for statement in self._functions(state):
+                self.connection.execute(statement)
+            self.builds.change(self.connection, self.place.build, state=state)
+
+    def _functions(self, state: State) -> Iterator[str]:
+        duties = duties_in(self.method, state)
+        is_whole = (
+            find_relation(self.connection, self.place.schema, self.place.table_relation).kind
+            != PARTITIONED
+        )
+        for entry in self.place.entries:
+            yield keeping(entry, duties)
+            yield emptying(entry, duties, is_whole)
+
+    def blockers(self) -> list[Blocker]:
+        with self._watched():
+            table = find_relation(self.connection, self.place.schema, self.place.table_relation)
+            leaves = leaves_of(self.connection, table)
+            return blockers_of(self.connection, [table.oid, *(leaf.oid for leaf in leaves)])
+
+    def plan_load(self, ranges: int) -> None:
+        with self._watched(), self.connection.transaction():
+            borders = self._borders(ranges)
+            self.builds.add_ranges(self.connection, self.place.build, LOAD, [None, *borders, None])
+
+    def _borders(self, ranges: int) -> list[list[str]]:
+        """Keys that divide the table about evenly, from a sample of its pages."""
+        entry = self.place.entries[0]
+        keys = ", ".join(key.name for key in entry.primary_key)
+        texts = ", ".join(f"{key.name}::text" for key in entry.primary_key)
+        expected = self.builds.get(self.connection, self.place.build).rows_expected
+        percent = min(100.0, max(0.01, 100.0 * _SAMPLED_ROWS / max(expected, 1)))
+        sampled = self.connection.execute(
+            f"SELECT ARRAY[{texts}] FROM {entry.table} TABLESAMPLE SYSTEM ({percent}) "
+            f"ORDER BY {keys} LIMIT {10 * _SAMPLED_ROWS}"
+        ).fetchall()
+        size = len(sampled) // ranges
+        return [sampled[n * size][0] for n in range(1, ranges)] if size else []
+
+    def plan_merge(self) -> None:
+        with self._watched(), self.connection.transaction():
+            for entry in self.place.entries:
+                row = self.connection.execute(merging.last_number(entry)).fetchone()
+                assert row is not None, "an aggregate gives a row"
+                borders = [["0"], [str(row[0])]]
+                self.builds.add_ranges(self.connection, self.place.build, entry.index, borders)
+
+    def unfinished(self, phase: str) -> list[int]:
+        with self._watched():
+            found = self.builds.ranges_of(self.connection, self.place.build, phase)
+        return [of.number for of in found if not of.done]
+
+    def claim(self, phase: str, number: int) -> bool:
+        """Whether the range is ours now; it is let go with the session, however that ends."""
+        with self._watched():
+            row = self.connection.execute(
+                f"SELECT pg_try_advisory_lock({self._lock_of(phase, number)})"
+            ).fetchone()
+        return row is not None and bool(row[0])
+
+    def release(self, phase: str, number: int) -> None:
+        with self._watched():
+            self.connection.execute(f"SELECT pg_advisory_unlock({self._lock_of(phase, number)})")
+
+    def _lock_of(self, phase: str, number: int) -> str:
+        name = f"scrub build {self.place.build} {phase} {number}"
+        return f"hashtextextended({literal(name)}, 0)"
+
+    def load_step(self, number: int, rows: int) -> Step:
+        """The fast path, and the slow one for the same rows if an entry found no place."""
+        of = self._range(LOAD, number)
+        statements = self._statements
+        with self._watched(LOAD, number), briefly(self.connection, self._patience) as brief:
+            step, is_whole = self._chunk(brief, statements.fast(of, rows), rows, slow=False)
+        if is_whole:
+            return step
+        return self._slow_step(of, min(rows, SLOW_ROWS_MAX))
+
+    def _slow_step(self, of: Range, rows: int) -> Step:
+        found: list[Clash] = []
+        try:
+            with self._watched(LOAD, of.number), briefly(self.connection, self._patience) as brief:
+                statement = self._statements.slow(of, rows)
+                step, is_whole = self._chunk(brief, statement, rows, slow=True)
+                if is_whole:
+                    return step
+                for number, entry in enumerate(self.place.entries):
+                    for query in self._statements.clashes(number, of, rows):
+                        found += self._clashes(brief, entry, query)
+                raise _Undone
+        except _Undone:
+            return Step(rows=0, slow=True, clashes=tuple(found))
+
+    def _chunk(self, brief: Brief, statement: str, rows: int, slow: bool) -> tuple[Step, bool]:
+        """What a chunk's statement did, and whether every entry found its place."""
+        scanned, wanted, done, moved, runner, pace, paused = brief.execute(statement).fetchone()
+        if runner != self.place.runner:
+            raise Superseded(f"build {self.place.build} is run by another process")
+        is_whole = bool(moved) and (wanted == done or self.method is Method.MERGE)
+        step = Step(
+            rows=scanned,
+            entries=done,
+            slow=slow,
+            finished=scanned < rows,
+            rows_per_second=pace,
+            paused=paused,
+        )
+        return step, is_whole
+
+    def merge_step(self, index: str, number: int, rows: int) -> Step:
+        """Lock records, then copy them; as many are there as were listed a moment ago."""
+        entry = next(entry for entry in self.place.entries if entry.index == index)
+        of = self._range(index, number)
+        assert of.position is not None, "a merge begins before the first record"
+        assert of.upper_key is not None, "a merge ends with the last record at its start"
+        after, up_to = int(of.position[0]), int(of.upper_key[0])
+        with self._watched(index, number), briefly(self.connection, self._patience) as brief:
+            numbers = brief.execute(merging.listing(entry, after, up_to, rows)).fetchone()[0] or []
+            if numbers:
+                locked = brief.execute(merging.locking(entry, numbers)).fetchall()
+                if len(locked) != len(numbers):
+                    raise StoreUnavailable(
+                        f"index {index}: records of the temporary index disappeared, so what "
+                        "writers did meanwhile is not known",
+                        hint="cancel the build and run it again",
+                    )
+                self._copy(brief, entry, numbers)
+            finished = len(numbers) < rows
+            self._merged(brief, of, numbers, finished)
+            record = self.builds.get(self.connection, self.place.build)
+        self._demand_runner(record)
+        return Step(
+            rows=len(numbers),
+            entries=len(numbers),
+            finished=finished,
+            rows_per_second=record.rows_per_second,
+            paused=record.paused,
+        )
+
+    def _copy(self, brief: Brief, entry: EntrySql, numbers: Sequence[int]) -> None:
+        for arbiter in entry.arbiters:
+            if arbiter.owners_may_differ:
+                brief.execute(merging.suspecting(entry, arbiter, numbers))
+        for arbiter in entry.arbiters:
+            brief.execute(merging.copying(entry, arbiter, numbers))
+
+    def _merged(self, brief: Brief, of: Range, numbers: Sequence[int], finished: bool) -> None:
+        position = [str(max(numbers))] if numbers else list(of.position or ())
+        brief.execute(
+            f"UPDATE {self.builds.ranges} SET position = %s, done = %s, rows = rows + %s, "
+            "entries = entries + %s, fast = fast + 1 "
+            "WHERE build = %s AND phase = %s AND number = %s",
+            (position, finished, len(numbers), len(numbers), self.place.build, of.phase, of.number),
+        )
+
+    def clear_step(self, rows: int) -> Step:
+        cleared = 0
+        with self._watched(), briefly(self.connection, self._patience) as brief:
+            for entry in self.place.entries:
+                cleared += brief.execute(suspects.clearing(entry, rows)).rowcount
+        return Step(rows=cleared, finished=not cleared)
+
+    def verify_step(self, rows: int) -> Step:
+        found: list[Clash] = []
+        taken = 0
+        try:
+            with self._watched(), briefly(self.connection, self._patience) as brief:
+                for entry in self.place.entries:
+                    if entry.unique:
+                        taken += self._verify(brief, entry, rows, found)
+                if found:
+                    raise _Undone
+        except _Undone:
+            pass
+        return Step(rows=taken, finished=not taken, clashes=tuple(found))
+
+    def _verify(self, brief: Brief, entry: EntrySql, rows: int, found: list[Clash]) -> int:
+        keys = sorted(set(brief.execute(suspects.taking(entry, rows)).fetchall()))
+        if not keys:
+            return 0
+        brief.execute(suspects.locking(entry, keys))
+        source = suspects.entries_of(entry, keys)
+        for arbiter in entry.arbiters:
+            statement = put(entry, arbiter, source, ChunkSql.same_or_tombstone(entry))
+            brief.execute(statement)
+            found += self._clashes(brief, entry, clashes(entry, arbiter, source))
+        return len(keys)
+
+    @staticmethod
+    def _clashes(brief: Brief, entry: EntrySql, query: str) -> Iterator[Clash]:
+        names = [_bare(part.name) for part in entry.indexed]
+        keys = [_bare(key.name) for key in entry.primary_key]
+        for key, row, owner in brief.execute(query).fetchall():
+            yield Clash(
+                index=entry.index,
+                key=dict(zip(names, key, strict=True)),
+                row=dict(zip(keys, row, strict=True)),
+                owner=dict(zip(keys, owner, strict=True)),
+            )
+
+    def publish(self) -> tuple[Clash, ...]:
+        """With writers kept out for a moment, so that none is between two states."""
+        found: list[Clash] = []
+        try:
+            with self._watched(), briefly(self.connection, self._patience) as brief:
+                self._demand_runner()
+                self._keep_writers_out(brief, "SHARE ROW EXCLUSIVE")
+                for entry in self.place.entries:
+                    brief.execute(suspects.clearing(entry, _ALL))
+                    if entry.unique and self._verify(brief, entry, _ALL, found) and found:
+                        raise _Undone
+                    for statement in finishing(entry):
+                        brief.execute(statement)
+                for statement in self._functions(State.PUBLIC):
+                    brief.execute(statement)
+                self.builds.change(self.connection, self.place.build, state=State.PUBLIC)
+        except _Undone:
+            pass
+        return tuple(found)
+
+    def reverse(self, reason: str) -> None:
+        """Drop triggers, functions and relations; writers no longer do anything in them."""
+        with self._watched(), briefly(self.connection, self._patience) as brief:
+            table = find_relation(self.connection, self.place.schema, self.place.table_relation)
+            leaves = leaves_of(self.connection, table)
+            self._keep_writers_out(brief, "ACCESS EXCLUSIVE")
+            for entry in self.place.entries:
+                for statement in (*dropping_triggers(entry, table, leaves), *dropping(entry)):
+                    brief.execute(statement)
+            self.builds.change(
+                self.connection, self.place.build, state=State.REVERSED, failure=reason
+            )
+
+    def _keep_writers_out(self, brief: Brief, mode: str) -> None:
+        brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
+        brief.execute(f"LOCK TABLE {self.place.entries[0].table} IN {mode} MODE")
+
+    def _demand_runner(self, record: Build | None = None) -> None:
+        found = record or self.builds.get(self.connection, self.place.build)
+        if found.runner != self.place.runner:
+            raise Superseded(f"build {self.place.build} is run by another process")
+
+    @property
+    def _statements(self) -> ChunkSql:
+        place = self.place
+        return ChunkSql(place.build, place.runner, place.method, self.builds, place.entries)
+
+    def _range(self, phase: str, number: int) -> Range:
+        with self._watched():
+            found = self.builds.ranges_of(self.connection, self.place.build, phase)
+        return next(of for of in found if of.number == number)
+
+    @contextmanager
+    def _watched(self, phase: str | None = None, number: int = 0) -> Iterator[None]:
+        """The server's errors in our words; a chunk that gave way is counted."""
+        psycopg = require_psycopg()
+        try:
+            yield
+        except GaveWay:
+            if phase is not None:
+                self.connection.execute(
+                    f"UPDATE {self.builds.ranges} SET retried = retried + 1 "
+                    "WHERE build = %s AND phase = %s AND number = %s",
+                    (self.place.build, phase, number),
+                )
+            raise
+        except psycopg.Error as error:
+            if self._connection is not None and self._connection.broken:
+                self.close()
+            reason = without_secrets(first_line(error), self.place.conninfo)
+            raise StoreUnavailable(f"PostgreSQL: {reason}") from error
+
+
+def _bare(name: str) -> str:
+    """A quoted name as people write it."""
+    return name[1:-1].replace('""', '"')

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the database remembers of builds: their state, their ranges, how far each has come.
+
+Everything is written in the transaction that makes it true, so that whoever comes after a crash
+finds it so.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from scrub.model.build import Method, State
+from scrub.stores.postgres.quoting import qualified
+
+if TYPE_CHECKING:
+    import psycopg
+
+LOAD = "load"
+_BUILDS, _RANGES = "scrub_builds", "scrub_build_ranges"
+_BUILD_COLUMNS = (
+    "id",
+    "table_name",
+    "indexes",
+    "method",
+    "state",
+    "runner",
+    "rows_expected",
+    "rows_per_second",
+    "paused",
+    "failure",
+    "started",
+    "changed",
+)
+_RANGE_COLUMNS = (
+    "phase",
+    "number",
+    "lower_key",
+    "upper_key",
+    "position",
+    "done",
+    "rows",
+    "entries",
+    "fast",
+    "slow",
+    "retried",
+    "conflicts",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """One build, of one or more indexes of a table."""
+
+    id: int
+    table_name: str
+    indexes: tuple[str, ...]
+    method: Method
+    state: State
+    runner: str | None  # changes with each process that runs it
+    rows_expected: int
+    rows_per_second: int | None
+    paused: bool
+    failure: str | None
+    started: datetime
+    changed: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """A stretch of the table's primary key, or of a temporary index's numbers."""
+
+    phase: str  # LOAD, or the index whose records are merged
+    number: int
+    lower_key: tuple[str, ...] | None  # after this key; None: from the first
+    upper_key: tuple[str, ...] | None  # up to this key; None: to the last
+    position: tuple[str, ...] | None  # everything up to here is done
+    done: bool
+    rows: int
+    entries: int
+    fast: int  # chunks put in one go
+    slow: int  # chunks that had to be read again under lock
+    retried: int  # chunks that gave way to writers
+    conflicts: int
+
+
+class Builds:
+    """The builds of one schema."""
+
+    def __init__(self, schema: str) -> None:
+        self.builds = qualified(schema, _BUILDS)
+        self.ranges = qualified(schema, _RANGES)
+        self._schema = schema
+
+    def create(self, connection: "psycopg.Connection[Any]") -> None:
+        """Make the relations, unless they are there."""
+        connection.execute(
+            f"""
+            CREATE TABLE IF NOT EXISTS {self.builds} (
+                id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+                table_name text NOT NULL, indexes text[] NOT NULL, method text NOT NULL,
+                state text NOT NULL, runner text, rows_expected bigint NOT NULL,
+                rows_per_second integer, paused boolean NOT NULL DEFAULT false, failure text,
+                started timestamptz NOT NULL DEFAULT clock_timestamp(),
+                changed timestamptz NOT NULL DEFAULT clock_timestamp())"""
+        )
+        connection.execute(
+            f"""
+            CREATE TABLE IF NOT EXISTS {self.ranges} (
+                build bigint NOT NULL REFERENCES {self.builds} ON DELETE CASCADE,
+                phase text NOT NULL, number integer NOT NULL,
+                lower_key text[], upper_key text[], position text[],
+                done boolean NOT NULL DEFAULT false,
+                rows bigint NOT NULL DEFAULT 0, entries bigint NOT NULL DEFAULT 0,
+                fast bigint NOT NULL DEFAULT 0, slow bigint NOT NULL DEFAULT 0,
+                retried bigint NOT NULL DEFAULT 0, conflicts bigint NOT NULL DEFAULT 0,
+                PRIMARY KEY (build, phase, number))"""
+        )
+
+    def are_there(self, connection: "psycopg.Connection[Any]") -> bool:
+        row = connection.execute("SELECT to_regclass(%s)", (self.builds,)).fetchone()
+        return row is not None and row[0] is not None
+
+    def add(
+        self,
+        connection: "psycopg.Connection[Any]",
+        table: str,
+        indexes: Sequence[str],
+        method: Method,
+        rows_expected: int,
+        rows_per_second: int | None,
+    ) -> int:
+        """A build in its first state."""
+        row = connection.execute(
+            f"INSERT INTO {self.builds} "
+            "(table_name, indexes, method, state, rows_expected, rows_per_second) "
+            "VALUES (%s, %s, %s, %s, %s, %s) RETURNING id",
+            (table, list(indexes), method, State.DELETE_ONLY, rows_expected, rows_per_second),
+        ).fetchone()
+        assert row is not None, "RETURNING gives the row"
+        return int(row[0])
+
+    def get(self, connection: "psycopg.Connection[Any]", build: int) -> Build:
+        (found,) = self._select(connection, "WHERE id = %s", (build,))
+        return found
+
+    def of_table(self, connection: "psycopg.Connection[Any]", table: str) -> list[Build]:
+        """The builds of a table, the latest first."""
+        if not self.are_there(connection):
+            return []
+        return self._select(connection, "WHERE table_name = %s ORDER BY id DESC", (table,))
+
+    def change(self, connection: "psycopg.Connection[Any]", build: int, **values: object) -> None:
+        """Set columns of a build."""
+        names = ", ".join(f"{name} = %s" for name in values)
+        connection.execute(
+            f"UPDATE {self.builds} SET {names}, changed = clock_timestamp() WHERE id = %s",
+            (*values.values(), build),
+        )
+
+    def add_ranges(
+        self,
+        connection: "psycopg.Connection[Any]",
+        build: int,
+        phase: str,
+        borders: Sequence[Sequence[str] | None],
+    ) -> None:
+        """The stretches between borders, the first and the last of which may be open."""
+        for number, (lower, upper) in enumerate(pairwise(borders)):
+            connection.execute(
+                f"INSERT INTO {self.ranges} (build, phase, number, lower_key, upper_key, position) "
+                "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                (build, phase, number, _listed(lower), _listed(upper), _listed(lower)),
+            )
+
+    def ranges_of(
+        self, connection: "psycopg.Connection[Any]", build: int, phase: str | None = None
+    ) -> list[Range]:
+        rows = connection.execute(
+            f"SELECT {', '.join(_RANGE_COLUMNS)} FROM {self.ranges} "
+            "WHERE build = %s AND (phase = %s OR %s::text IS NULL) ORDER BY phase, number",
+            (build, phase, phase),
+        )
+        return [_range(dict(zip(_RANGE_COLUMNS, row, strict=True))) for row in rows]
+
+    def remove(self, connection: "psycopg.Connection[Any]", build: int) -> None:
+        connection.execute(f"DELETE FROM {self.builds} WHERE id = %s", (build,))
+
+    def _select(
+        self, connection: "psycopg.Connection[Any]", where: str, values: Sequence[object]
+    ) -> list[Build]:
+        query = f"SELECT {', '.join(_BUILD_COLUMNS)} FROM {self.builds} {where}"
+        return [
+            _build(dict(zip(_BUILD_COLUMNS, row, strict=True)))
+            for row in connection.execute(query, values)
+        ]
+
+
+def _build(row: Mapping[str, Any]) -> Build:
+    return Build(
+        **{
+            **row,
+            "indexes": tuple(row["indexes"]),
+            "method": Method(row["method"]),
+            "state": State(row["state"]),
+        }
+    )
+
+
+def _range(row: Mapping[str, Any]) -> Range:
+    keys = {name: row[name] for name in ("lower_key", "upper_key", "position")}
+    return Range(
+        **{**row, **{name: None if key is None else tuple(key) for name, key in keys.items()}}
+    )
+
+
+def _listed(key: Sequence[str] | None) -> list[str] | None:
+    return None if key is None else list(key)

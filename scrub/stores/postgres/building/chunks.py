@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filling an index from the table, chunk by chunk, each in one statement.
+
+The fast path reads rows at the statement's snapshot and puts their entries where nothing ever was,
+not even a tombstone, or where the same entry is. Whatever a writer changed since the snapshot has
+left an entry or a tombstone, so a put that succeeds is right. Any that fails sends the chunk to the
+slow path: the rows are read again under lock, as they are now, and tombstones count as nothing.
+What is still in the way then belongs to another row.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from scrub.model.build import Method
+from scrub.model.entry_shape import MARK
+from scrub.stores.postgres.building.builds import LOAD, Builds, Range
+from scrub.stores.postgres.building.entry_sql import Arbiter, EntrySql, KeyColumn
+from scrub.stores.postgres.quoting import identifier, literal
+
+_MARK = identifier(MARK)
+SLOW_ROWS_MAX = 500
+"""Rows locked at a time: writers of these wait meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSql:
+    """The statements that fill the indexes of one build."""
+
+    build: int
+    runner: str
+    method: Method
+    builds: Builds
+    entries: tuple[EntrySql, ...]
+
+    @property
+    def _keys(self) -> tuple[KeyColumn, ...]:
+        return self.entries[0].primary_key
+
+    def fast(self, of: Range, rows: int) -> str:
+        """Scan and put; the position moves on only if every entry found its place.
+
+        For a merge, entries that found none are left: the rows become suspects, since the record
+        of whoever came later tells who is right.
+        """
+        scanned = self._scanned(of, rows, "")
+        merging = self.method is Method.MERGE
+        complete = "true" if merging else "c.wanted = c.put"
+        suspected = [part for n, e in enumerate(self.entries) for part in _suspected(n, e)]
+        return self._statement(
+            of, rows, scanned, self._same, "fast", complete, suspected if merging else ()
+        )
+
+    def slow(self, of: Range, rows: int) -> str:
+        """Read under lock and put, tombstones notwithstanding."""
+        scanned = self._scanned(of, rows, " FOR SHARE OF r")
+        return self._statement(of, rows, scanned, self.same_or_tombstone, "slow", "true", ())
+
+    def clashes(self, number: int, of: Range, rows: int) -> Iterator[str]:
+        """Who has the place of entries that the slow path could not put; to be asked after it."""
+        entry = self.entries[number]
+        scanned = self._scanned(of, rows, "")
+        for arbiter in entry.arbiters:
+            yield clashes(
+                entry,
+                arbiter,
+                f"SELECT {_own(number, entry)} FROM ({scanned}) AS s WHERE h{number}",
+            )
+
+    def _scanned(self, of: Range, rows: int, lock: str) -> str:
+        values = [f"r.{key.name} AS k{n}" for n, key in enumerate(self._keys)]
+        for number, entry in enumerate(self.entries):
+            values.append(f"{entry.covered} AS h{number}")
+            values += [f"{part.value} AS c{number}_{n}" for n, part in enumerate(entry.parts)]
+        where = within(self._keys, of.position, of.upper_key)
+        order = ", ".join(f"r.{key.name}" for key in self._keys)
+        return (
+            f"SELECT {', '.join(values)} FROM {self.entries[0].table} AS r WHERE {where} "
+            f"ORDER BY {order} LIMIT {rows}{lock}"
+        )
+
+    @staticmethod
+    def _same(entry: EntrySql) -> str:
+        """An entry that is there already is touched, not changed: so it counts as put."""
+        return f"SET {_MARK} = false WHERE NOT t.{_MARK} AND {entry.same_entry('t', 'excluded')}"
+
+    @staticmethod
+    def same_or_tombstone(entry: EntrySql) -> str:
+        values = ", ".join(f"{name} = excluded.{name}" for name in entry.names)
+        same = entry.same_entry("t", "excluded")
+        return f"SET {values}, {_MARK} = false WHERE t.{_MARK} OR {same}"
+
+    def _statement(
+        self,
+        of: Range,
+        rows: int,
+        scanned: str,
+        on_conflict: Callable[[EntrySql], str],
+        path: str,
+        complete: str,
+        further: Sequence[tuple[str, str]],
+    ) -> str:
+        parts = [("scanned", f"MATERIALIZED ({scanned})")]
+        puts = []
+        for number, entry in enumerate(self.entries):
+            for arbiter_number, arbiter in enumerate(entry.arbiters):
+                name = f"put_{number}_{arbiter_number}"
+                puts.append(name)
+                source = f"SELECT {_own(number, entry)} FROM scanned WHERE h{number}"
+                parts.append((name, f"({put(entry, arbiter, source, on_conflict(entry))})"))
+        wanted = " + ".join(
+            f"(SELECT count(*) FROM scanned WHERE h{number})" for number in range(len(self.entries))
+        )
+        done = " + ".join(f"(SELECT count(*) FROM {name})" for name in puts)
+        counted = (
+            f"SELECT (SELECT count(*) FROM scanned) AS rows, {wanted} AS wanted, {done} AS put"
+        )
+        parts.append(("counted", f"({counted})"))
+        parts += further
+        parts.append(("checkpoint", f"({self._checkpoint(of, rows, path, complete)})"))
+        return f"""
+            WITH {", ".join(f"{name} AS {text}" for name, text in parts)}
+            SELECT c.rows, c.wanted, c.put, (SELECT count(*) FROM checkpoint),
+                   b.runner, b.rows_per_second, b.paused
+            FROM counted c, {self.builds.builds} b WHERE b.id = {self.build}
+        """
+
+    def _checkpoint(self, of: Range, rows: int, path: str, complete: str) -> str:
+        last = ", ".join(f"k{n} DESC" for n in range(len(self._keys)))
+        key = ", ".join(f"k{n}::text" for n in range(len(self._keys)))
+        return f"""
+            UPDATE {self.builds.ranges} AS g
+            SET position = coalesce(
+                    (SELECT ARRAY[{key}] FROM scanned ORDER BY {last} LIMIT 1), g.position),
+                done = c.rows < {rows}, rows = g.rows + c.rows, entries = g.entries + c.put,
+                {path} = g.{path} + 1, conflicts = g.conflicts + c.wanted - c.put
+            FROM counted c, {self.builds.builds} b
+            WHERE g.build = {self.build} AND g.phase = {literal(LOAD)} AND g.number = {of.number}
+              AND b.id = g.build AND b.runner = {literal(self.runner)} AND {complete}
+            RETURNING 1
+        """
+
+
+def _own(number: int, entry: EntrySql) -> str:
+    """An index's entry among what was scanned."""
+    return ", ".join(f"c{number}_{n} AS {part.name}" for n, part in enumerate(entry.parts))
+
+
+def put(entry: EntrySql, arbiter: Arbiter, source: str, on_conflict: str) -> str:
+    """Put the entries that an arbiter is for, in the order of its key."""
+    names, where = ", ".join(entry.names), arbiter.condition or "true"
+    owner = ", ".join(f"t.{name}" for name in entry.owner)
+    return f"""
+        INSERT INTO {entry.relation} AS t ({names})
+        SELECT {arbiter.distinct}{names} FROM ({source}) AS e WHERE {where}
+        ORDER BY {", ".join(arbiter.columns)}
+        ON CONFLICT {arbiter.target} DO UPDATE {on_conflict}
+        RETURNING {owner}
+    """
+
+
+def _suspected(number: int, entry: EntrySql) -> Iterator[tuple[str, str]]:
+    if not entry.unique:
+        return
+    keys = ", ".join(f"k{n}" for n in range(len(entry.primary_key)))
+    puts = " UNION ALL ".join(
+        f"SELECT * FROM put_{number}_{arbiter}" for arbiter in range(len(entry.arbiters))
+    )
+    yield (
+        f"suspected_{number}",
+        f"(INSERT INTO {entry.suspects} SELECT {keys} FROM scanned WHERE h{number} "
+        f"AND ({keys}) NOT IN ({puts}))",
+    )
+
+
+def clashes(entry: EntrySql, arbiter: Arbiter, source: str) -> str:
+    """Entries of the source in whose place another entry is: key, row and owner, as text."""
+    equal = "=" if arbiter.owners_may_differ else "IS NOT DISTINCT FROM"
+    on = " AND ".join(f"t.{name} {equal} e.{name}" for name in arbiter.columns)
+    key = ", ".join(f"e.{part.name}::text" for part in entry.indexed)
+    row = ", ".join(f"e.{name}::text" for name in entry.owner)
+    owner = ", ".join(f"t.{name}::text" for name in entry.owner)
+    return f"""
+        SELECT ARRAY[{key}], ARRAY[{row}], ARRAY[{owner}]
+        FROM (SELECT * FROM ({source}) AS e WHERE {arbiter.condition or "true"}) AS e
+        JOIN {entry.relation} AS t ON {on}
+        WHERE NOT t.{_MARK} AND NOT ({entry.same_entry("t", "e")})
+        ORDER BY 1, 2 LIMIT 10
+    """
+
+
+def within(
+    keys: Sequence[KeyColumn], after: Sequence[str] | None, up_to: Sequence[str] | None
+) -> str:
+    """Rows of the table, called r, between two keys."""
+    names = ", ".join(f"r.{key.name}" for key in keys)
+    conditions = [
+        f"({names}) {operator} ({_typed(keys, values)})"
+        for operator, values in ((">", after), ("<=", up_to))
+        if values is not None
+    ]
+    return " AND ".join(conditions) or "true"
+
+
+def _typed(keys: Sequence[KeyColumn], values: Sequence[str]) -> str:
+    pairs = zip(keys, values, strict=True)
+    return ", ".join(f"{literal(value)}::{key.type}" for key, value in pairs)

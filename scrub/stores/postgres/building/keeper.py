@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The function that keeps an index when its table is written to.
+
+What it does in a state is compiled into it. Were the state read from a table, a transaction at
+REPEATABLE READ that began before a change of state would go on in the old one for as long as it
+lives; the text of a function is the same for everybody.
+
+Its deletes are conditional on the owner, and its puts overwrite: one statement may swap two unique
+values, and then the new owner comes before the old one has left. Whoever is overwritten becomes a
+suspect, to be looked at again before the index is published. A writer never fails over that.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from scrub.model.build import Duties, Duty
+from scrub.model.entry_shape import MARK
+from scrub.stores.postgres.building.entry_sql import Arbiter, EntryPart, EntrySql
+from scrub.stores.postgres.quoting import identifier, literal
+
+_MARK = identifier(MARK)
+_BRANCHES_MAX = 3  # columns that may be NULL and get a branch of their own; see `_matching`
+
+_PUTS = (Duty.PUT_AND_TOMBSTONE, Duty.PUT_AND_DELETE, Duty.RECORD, Duty.ENFORCE)
+
+
+def keeping(entry: EntrySql, duties: Duties) -> str:
+    """The function for these duties, to be created or replaced."""
+    return f"""
+CREATE OR REPLACE FUNCTION {entry.keeper}() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, {identifier(entry.schema)}, pg_temp
+AS {_quoted(_body(entry, duties))}"""
+
+
+def _body(entry: EntrySql, duties: Duties) -> str:
+    if duties == Duties(Duty.NOTHING):
+        return "BEGIN RETURN NULL; END"
+    # The temporary index first, always: whoever merges locks its records before the entries.
+    keepers = [
+        _Keeper(entry, relation, duty)
+        for relation, duty in ((entry.temporary, duties.temporary), (entry.relation, duties.index))
+        if duty is not Duty.NOTHING
+    ]
+    unchanged = ""
+    if duties.index is Duty.ENFORCE:
+        # Only here is the entry known to be there: before, an update may have to bring it.
+        unchanged = "IF had AND has AND o IS NOT DISTINCT FROM n THEN RETURN NULL; END IF;"
+    deletes = "\n".join(keeper.delete() for keeper in keepers)
+    puts = "\n".join(keeper.put() for keeper in keepers if keeper.duty in _PUTS)
+    return f"""
+#variable_conflict use_column
+DECLARE
+    o record;
+    n record;
+    had boolean := false;
+    has boolean := false;
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        SELECT {_values(entry)} INTO o FROM (SELECT OLD.*) AS r WHERE {entry.covered};
+        had := FOUND;
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        SELECT {_values(entry)} INTO n FROM (SELECT NEW.*) AS r WHERE {entry.covered};
+        has := FOUND;
+    END IF;
+    {unchanged}
+    IF had THEN
+        {deletes}
+    END IF;
+    IF has THEN
+        {puts or "NULL;"}
+    END IF;
+    RETURN NULL;
+END"""
+
+
+def _values(entry: EntrySql) -> str:
+    return ", ".join(f"{part.value} AS {part.name}" for part in entry.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeper:
+    """What one duty towards one relation is, in statements."""
+
+    entry: EntrySql
+    relation: str
+    duty: Duty
+
+    @property
+    def _has_mark(self) -> bool:
+        return self.duty is not Duty.ENFORCE
+
+    def delete(self) -> str:
+        if self.duty in (Duty.DELETE, Duty.PUT_AND_DELETE, Duty.ENFORCE):
+            return self._delete_rows()
+        return self._by_arbiter("o", self._tombstone)
+
+    def put(self) -> str:
+        return self._by_arbiter("n", self._put)
+
+    def _by_arbiter(self, record: str, statement: Callable[[Arbiter], str]) -> str:
+        first, *others = self.entry.arbiters
+        if not others:
+            return statement(first)
+        # The first is for entries without NULL.
+        known = [f"{record}.{p.name} IS NOT NULL" for p in self.entry.indexed if p.nullable]
+        return f"""IF {" AND ".join(known)} THEN
+            {statement(first)}
+        ELSE
+            {statement(others[0])}
+        END IF;"""
+
+    def _tombstone(self, arbiter: Arbiter) -> str:
+        """Keep the place, whether anything was there or not."""
+        owner = self.entry.same_owner("t", "excluded")
+        condition = f" WHERE {owner}" if arbiter.owners_may_differ else ""
+        return f"""INSERT INTO {self.relation} AS t ({self._columns}, {_MARK})
+            VALUES ({self._record("o")}, true)
+            ON CONFLICT {arbiter.target} DO UPDATE SET {_MARK} = true{condition};"""
+
+    def _put(self, arbiter: Arbiter) -> str:
+        mark, value = (f", {_MARK}", ", false") if self._has_mark else ("", "")
+        upsert = f"""INSERT INTO {self.relation} AS t ({self._columns}{mark})
+            VALUES ({self._record("n")}{value})
+            ON CONFLICT {arbiter.target} DO UPDATE SET {self._overwriting}"""
+        if not arbiter.owners_may_differ:
+            return f"{upsert};"
+        free = f"t.{_MARK} OR " if self._has_mark else ""
+        displace = self._refuse if self.duty is Duty.ENFORCE else self._suspect
+        # An entry whose WHERE is false is locked all the same, so it stays what it is.
+        return f"""{upsert} WHERE {free}{self.entry.same_owner("t", "excluded")};
+        IF NOT FOUND THEN
+            {displace(arbiter)}
+            UPDATE {self.relation} AS t SET {self._assigning} WHERE {_key_of("t", arbiter, "n")};
+        END IF;"""
+
+    def _suspect(self, arbiter: Arbiter) -> str:
+        owner = ", ".join(f"t.{name}" for name in self.entry.owner)
+        return f"""INSERT INTO {self.entry.suspects}
+                SELECT {owner} FROM {self.relation} AS t WHERE {_key_of("t", arbiter, "n")};"""
+
+    def _refuse(self, arbiter: Arbiter) -> str:
+        """A unique index that is public forbids what would give two rows one key."""
+        entry = self.entry
+        pairs = zip(entry.primary_key, entry.owner, strict=True)
+        owner = " AND ".join(f"r.{key.name} = t.{name}" for key, name in pairs)
+        same = " AND ".join(f"({part.value}) = n.{part.name}" for part in entry.indexed)
+        shown = ", ".join(f"n.{part.name}::text" for part in entry.indexed)
+        return f"""IF EXISTS (
+                SELECT FROM (
+                    SELECT r.* FROM {entry.table} AS r JOIN {self.relation} AS t ON {owner}
+                    WHERE {_key_of("t", arbiter, "n")}) AS r
+                WHERE {entry.covered} AND {same}) THEN
+                RAISE unique_violation USING
+                    MESSAGE = {literal(f"unique index {entry.index}: another row has this key")},
+                    DETAIL = concat_ws(', ', {shown}),
+                    CONSTRAINT = {literal(entry.relation_name)};
+            END IF;"""
+
+    def _delete_rows(self) -> str:
+        """Delete the entry, if it is this row's; each branch can use the index."""
+        owner = " AND ".join(f"t.{name} = o.{name}" for name in self.entry.owner)
+
+        def delete(matching: str) -> str:
+            return f"DELETE FROM {self.relation} AS t WHERE {matching} AND {owner};"
+
+        return "\n".join(_matching(self.entry.indexed, (), delete))
+
+    @property
+    def _columns(self) -> str:
+        return ", ".join(self.entry.names)
+
+    def _record(self, record: str) -> str:
+        return ", ".join(f"{record}.{name}" for name in self.entry.names)
+
+    @property
+    def _overwriting(self) -> str:
+        mark = [f"{_MARK} = false"] if self._has_mark else []
+        return ", ".join([*(f"{name} = excluded.{name}" for name in self.entry.names), *mark])
+
+    @property
+    def _assigning(self) -> str:
+        mark = [f"{_MARK} = false"] if self._has_mark else []
+        return ", ".join([*(f"{name} = n.{name}" for name in self.entry.names), *mark])
+
+
+def _key_of(alias: str, arbiter: Arbiter, record: str) -> str:
+    """The entry of the record's key; asked only where no column of it can be NULL."""
+    return " AND ".join(f"{alias}.{name} = {record}.{name}" for name in arbiter.columns)
+
+
+def _matching(
+    parts: Sequence[EntryPart],
+    found: tuple[str, ...],
+    statement: Callable[[str], str],
+    branches: int = _BRANCHES_MAX,
+) -> Iterator[str]:
+    """The statement for each combination of NULLs: an index finds `= x` and `IS NULL`, not both."""
+    if not parts:
+        yield statement(" AND ".join(found))
+        return
+    part, *others = parts
+    equal = f"t.{part.name} = o.{part.name}"
+    if not part.nullable:
+        yield from _matching(others, (*found, equal), statement, branches)
+    elif not branches:
+        same = f"t.{part.name} IS NOT DISTINCT FROM o.{part.name}"
+        yield from _matching(others, (*found, same), statement, branches)
+    else:
+        yield f"IF o.{part.name} IS NULL THEN"
+        is_null = f"t.{part.name} IS NULL"
+        yield from _matching(others, (*found, is_null), statement, branches - 1)
+        yield "ELSE"
+        yield from _matching(others, (*found, equal), statement, branches - 1)
+        yield "END IF;"
+
+
+def _quoted(body: str) -> str:
+    """A body between dollars that it does not hold."""
+    tag = "$keep$"
+    while tag in body:
+        tag = f"{tag[:-1]}_$"
+    return f"{tag}{body}{tag}"

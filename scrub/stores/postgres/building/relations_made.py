@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The relations of a build: the index table, what writers record, and rows under suspicion."""
+
+from collections.abc import Iterator
+
+from scrub.errors import StoreUnavailable
+from scrub.model.entry_shape import MARK
+from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.quoting import identifier
+
+NUMBER = "scrub_number"
+"""Counts the records of a temporary index in the order their keys came up."""
+
+EQUAL_NULLS_VERSION = 150000
+
+
+def creating(entry: EntrySql, server_version: int, with_temporary: bool) -> Iterator[str]:
+    """What makes the index table and, for a merge, the temporary one."""
+    if entry.needs_equal_nulls and server_version < EQUAL_NULLS_VERSION:
+        raise StoreUnavailable(
+            f"index {entry.index}: an indexed column may be NULL, and PostgreSQL before 15 has no "
+            "unique index in which NULLs are equal",
+            hint="declare the column NOT NULL, or add `nulls: skip` and NOT NULL, or upgrade",
+        )
+    yield from _entries(entry, entry.relation, entry.relation_name)
+    # Finds the tombstones when they are no longer needed; it holds nothing else.
+    yield f"CREATE INDEX ON {entry.relation} ({identifier(MARK)}) WHERE {identifier(MARK)}"
+    if with_temporary:
+        yield from _entries(entry, entry.temporary, entry.name_with("recorded"))
+        number = identifier(NUMBER)
+        yield (
+            f"ALTER TABLE {entry.temporary} "
+            f"ADD COLUMN {number} bigint GENERATED ALWAYS AS IDENTITY UNIQUE"
+        )
+    if entry.unique:
+        keys = ", ".join(key.name for key in entry.primary_key)
+        # Without any index, so that writers never wait for one another here.
+        yield f"CREATE TABLE {entry.suspects} AS SELECT {keys} FROM {entry.table} WITH NO DATA"
+
+
+def _entries(entry: EntrySql, relation: str, name: str) -> Iterator[str]:
+    """An empty relation of entries. Its types and collations are those of the table's columns."""
+    values = ", ".join(f"{part.value} AS {part.name}" for part in entry.parts)
+    yield f"CREATE TABLE {relation} AS SELECT {values} FROM {entry.table} WITH NO DATA"
+    known = [part.name for part in entry.indexed + entry.suffix if not part.nullable]
+    for column in known:
+        yield f"ALTER TABLE {relation} ALTER COLUMN {column} SET NOT NULL"
+    yield f"ALTER TABLE {relation} ADD COLUMN {identifier(MARK)} boolean NOT NULL DEFAULT false"
+    for number, arbiter in enumerate(entry.arbiters):
+        unique = identifier(_cut(name, f"_key{number}" if number else "_key"))
+        nulls = " NULLS NOT DISTINCT" if entry.needs_equal_nulls else ""
+        where = f" WHERE {arbiter.condition}" if arbiter.condition else ""
+        columns = ", ".join(arbiter.columns)
+        yield f"CREATE UNIQUE INDEX {unique} ON {relation} ({columns}){nulls}{where}"
+    if entry.needs_equal_nulls or entry.arbiters[0].condition:
+        # Else a publication of all tables would make every write to the table fail.
+        yield f"ALTER TABLE {relation} REPLICA IDENTITY FULL"
+    else:
+        unique = identifier(_cut(name, "_key"))
+        yield f"ALTER TABLE {relation} ADD PRIMARY KEY USING INDEX {unique}"
+
+
+def _cut(name: str, ending: str) -> str:
+    room = 63 - len(ending.encode())
+    return name.encode()[:room].decode(errors="ignore") + ending
+
+
+def dropping(entry: EntrySql) -> Iterator[str]:
+    """What removes every relation of a build."""
+    yield from dropping_helpers(entry)
+    yield f"DROP TABLE IF EXISTS {entry.relation}"
+
+
+def dropping_helpers(entry: EntrySql) -> Iterator[str]:
+    """What removes all but the index table."""
+    yield f"DROP TABLE IF EXISTS {entry.temporary}"
+    yield f"DROP TABLE IF EXISTS {entry.suspects}"
+
+
+def finishing(entry: EntrySql) -> Iterator[str]:
+    """What makes the index table an ordinary one; its tombstones must be gone."""
+    yield from dropping_helpers(entry)
+    yield f"ALTER TABLE {entry.relation} DROP COLUMN {identifier(MARK)}"

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows whose entry another row has taken, looked at again.
+
+Two rows of one key are a violation only if both still have it. So a suspect is read as it is now,
+under lock. If its place is free by now, its entry is put; if it has no entry any more, there is
+nothing to do; if another row sits there, both are named.
+"""
+
+from collections.abc import Sequence
+
+from scrub.model.entry_shape import MARK
+from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.quoting import identifier, literal
+
+_MARK = identifier(MARK)
+
+
+def taking(entry: EntrySql, rows: int) -> str:
+    """Take some rows off the list; their keys come back as text. Others' are passed over."""
+    keys = ", ".join(f"{key.name}::text" for key in entry.primary_key)
+    return f"""
+        DELETE FROM {entry.suspects} WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM {entry.suspects} LIMIT {rows} FOR UPDATE SKIP LOCKED))
+        RETURNING {keys}
+    """
+
+
+def locking(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
+    """Lock the rows as they are now; whoever is about to change one is waited for."""
+    return f"SELECT FROM {entry.table} AS r WHERE {_chosen(entry, keys)} FOR SHARE"
+
+
+def entries_of(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
+    """The entries that these rows have."""
+    values = ", ".join(f"{part.value} AS {part.name}" for part in entry.parts)
+    return (
+        f"SELECT {values} FROM {entry.table} AS r WHERE {_chosen(entry, keys)} AND {entry.covered}"
+    )
+
+
+def _chosen(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
+    names = ", ".join(f"r.{key.name}" for key in entry.primary_key)
+    listed = ", ".join(
+        "("
+        + ", ".join(
+            f"{literal(value)}::{column.type}"
+            for column, value in zip(entry.primary_key, key, strict=True)
+        )
+        + ")"
+        for key in keys
+    )
+    return f"({names}) IN ({listed})"
+
+
+def clearing(entry: EntrySql, rows: int) -> str:
+    """Remove some tombstones."""
+    return f"""
+        DELETE FROM {entry.relation} WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM {entry.relation} WHERE {_MARK} LIMIT {rows} FOR UPDATE SKIP LOCKED))
+    """
