@@ -11,6 +11,7 @@ from yaml.nodes import Node
 
 from scrub.catalog import document
 from scrub.catalog.document import Mistakes
+from scrub.catalog.places import place_of
 from scrub.catalog.section import Section
 from scrub.catalog.stores import StoreReader
 from scrub.catalog.tables import read_tables
@@ -27,7 +28,7 @@ class Catalog:
     path: Path
     stores: Mapping[str, Store]
     tables: Mapping[str, Table]
-    # Path and format of stores before variables were filled in: what may be shown to people.
+    # Place and format of stores before variables were filled in: what may be shown to people.
     as_written: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
@@ -95,3 +96,6 @@ def _as_written(stores: Node | None) -> Iterator[tuple[tuple[str, str], str]]:
             for key in ("path", "format"):
                 if (text := document.peek(store.value, key)) is not None:
                     yield (store.name, key), text
+            if document.peek(store.value, "kind") == "postgres":
+                url, schema = (document.peek(store.value, key) for key in ("url", "schema"))
+                yield (store.name, "path"), place_of(url, schema)

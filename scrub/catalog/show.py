@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a catalog describes, as rows for people; nothing that may be a secret is among them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrub.catalog.load import Catalog
@@ -19,7 +19,7 @@ class Listing:
 def describe_catalog(catalog: Catalog) -> Iterator[Listing]:
     """The stores, the tables and all indexes. Of options, only the names are told."""
     yield Listing(
-        ("store", "kind", "path", "options"),
+        ("store", "kind", "place", "options"),
         tuple(
             (
                 store.name,
@@ -41,7 +41,7 @@ def describe_catalog(catalog: Catalog) -> Iterator[Listing]:
                 table.relation,
                 str(len(table.columns)),
                 ", ".join(table.primary_key),
-                ", ".join(index.name for index in table.indexes),
+                ", ".join(map(_name, table.indexes)),
             )
             for table in catalog.tables.values()
         ),
@@ -75,7 +75,7 @@ def describe_table(table: Table) -> Iterator[Listing]:
 
 def _index(index: Index) -> tuple[str, ...]:
     return (
-        f"{index.name} (unique)" if index.unique else index.name,
+        _name(index, ["unique"] if index.unique else []),
         index.store,
         index.relation,
         _columns(index.key),
@@ -83,6 +83,12 @@ def _index(index: Index) -> tuple[str, ...]:
         _columns(index.stored),
         _coverage(index),
     )
+
+
+def _name(index: Index, more: Sequence[str] = ()) -> str:
+    """The name, and whether the index is one of the database itself."""
+    marks = [*(["native"] if index.native else []), *more]
+    return f"{index.name} ({', '.join(marks)})" if marks else index.name
 
 
 def _columns(columns: tuple[EntryColumn, ...]) -> str:
