@@ -11,6 +11,9 @@ from typing import Any, Protocol
 
 from scrub.model.build import Method, State
 
+LOAD = "load"
+"""The phase in which rows are read; each index's merge is a phase of the index's name."""
+
 
 class GaveWay(Exception):
     """A writer was in the way; nothing was changed, and less may succeed."""
@@ -70,7 +73,13 @@ class IndexBuild(Protocol):
     @property
     def state(self) -> State: ...
 
-    def advance(self, state: State) -> None:
+    @property
+    def paused(self) -> bool: ...
+
+    @property
+    def indexes(self) -> Sequence[str]: ...
+
+    def advance(self, state: State, failure: str | None = None) -> None:
         """Compile what writers owe the indexes in this state, and record it."""
 
     def blockers(self) -> Sequence[Blocker]:
@@ -84,6 +93,12 @@ class IndexBuild(Protocol):
 
     def unfinished(self, phase: str) -> Sequence[int]:
         """The ranges of a phase that are not done."""
+
+    def claim(self, phase: str, number: int) -> bool:
+        """Whether the range is this worker's now."""
+
+    def release(self, phase: str, number: int) -> None:
+        """Let others have the range."""
 
     def load_step(self, number: int, rows: int) -> Step:
         """Put the entries of the next rows of a range. Raises GaveWay."""
@@ -100,5 +115,8 @@ class IndexBuild(Protocol):
     def publish(self) -> Sequence[Clash]:
         """Make the indexes public, unless rows clash. Raises GaveWay."""
 
-    def reverse(self, reason: str) -> None:
+    def reverse(self) -> None:
         """Remove everything that the build made. Raises GaveWay; to be repeated until done."""
+
+    def close(self) -> None:
+        """Let go of the session; the next step opens another."""

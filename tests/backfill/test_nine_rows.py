@@ -138,8 +138,8 @@ def test_row_7_duplicate_value_is_a_violation_that_reverses_the_build(ground: Gr
     assert step.slow
     (clash,) = step.clashes
     assert (clash.key, clash.row, clash.owner) == ({"v": "g"}, {"k": "7"}, {"k": "8"})
-    ground.build.advance(State.REVERSING)
-    persistently(lambda: ground.build.reverse(str(clash)))
+    ground.build.advance(State.REVERSING, str(clash))
+    persistently(ground.build.reverse)
     assert ground.build.state is State.REVERSED
     assert ground.database.rows("SELECT to_regclass('t__by_v')") == [(None,)]
     ground.database.run("INSERT INTO t VALUES (10, 'g')")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
 from scrub.model.build import Method, State, duties_in
-from scrub.stores.building import Blocker, Clash, GaveWay, Step, Superseded
+from scrub.stores.building import LOAD, Blocker, Clash, GaveWay, Step, Superseded
 from scrub.stores.postgres.building import merging, suspects
 from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.briefly import Brief, briefly, patience
-from scrub.stores.postgres.building.builds import LOAD, Build, Builds, Range
+from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.chunks import SLOW_ROWS_MAX, ChunkSql, clashes, put
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.keeper import keeping
@@ -88,13 +88,21 @@ class PostgresBuild:
     def _patience(self) -> float:
         return patience(self.connection)
 
-    def advance(self, state: State) -> None:
+    @property
+    def paused(self) -> bool:
+        return self.record.paused
+
+    @property
+    def indexes(self) -> tuple[str, ...]:
+        return tuple(entry.index for entry in self.place.entries)
+
+    def advance(self, state: State, failure: str | None = None) -> None:
         """Compile and record in one transaction; functions are replaced without any lock."""
         with self._watched(), self.connection.transaction():
             self._demand_runner()
             for statement in self._functions(state):
                 self.connection.execute(statement)
-            self.builds.change(self.connection, self.place.build, state=state)
+            self.builds.change(self.connection, self.place.build, state=state, failure=failure)
 
     def _functions(self, state: State) -> Iterator[str]:
         duties = duties_in(self.method, state)
@@ -312,7 +320,7 @@ class PostgresBuild:
             pass
         return tuple(found)
 
-    def reverse(self, reason: str) -> None:
+    def reverse(self) -> None:
         """Drop triggers, functions and relations; writers no longer do anything in them."""
         with self._watched(), briefly(self.connection, self._patience) as brief:
             table = find_relation(self.connection, self.place.schema, self.place.table_relation)
@@ -321,9 +329,7 @@ class PostgresBuild:
             for entry in self.place.entries:
                 for statement in (*dropping_triggers(entry, table, leaves), *dropping(entry)):
                     brief.execute(statement)
-            self.builds.change(
-                self.connection, self.place.build, state=State.REVERSED, failure=reason
-            )
+            self.builds.change(self.connection, self.place.build, state=State.REVERSED)
 
     def _keep_writers_out(self, brief: Brief, mode: str) -> None:
         brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")

@@ -17,7 +17,6 @@ from scrub.stores.postgres.quoting import qualified
 if TYPE_CHECKING:
     import psycopg
 
-LOAD = "load"
 _BUILDS, _RANGES = "scrub_builds", "scrub_build_ranges"
 _BUILD_COLUMNS = (
     "id",
@@ -71,7 +70,7 @@ class Build:
 class Range:
     """A stretch of the table's primary key, or of a temporary index's numbers."""
 
-    phase: str  # LOAD, or the index whose records are merged
+    phase: str  # "load", or the index whose records are merged
     number: int
     lower_key: tuple[str, ...] | None  # after this key; None: from the first
     upper_key: tuple[str, ...] | None  # up to this key; None: to the last
@@ -166,11 +165,16 @@ class Builds:
         phase: str,
         borders: Sequence[Sequence[str] | None],
     ) -> None:
-        """The stretches between borders, the first and the last of which may be open."""
+        """The stretches between borders, the first and the last of which may be open.
+
+        Whoever resumes finds those of the first time: other borders would leave gaps.
+        """
+        if self.ranges_of(connection, build, phase):
+            return
         for number, (lower, upper) in enumerate(pairwise(borders)):
             connection.execute(
                 f"INSERT INTO {self.ranges} (build, phase, number, lower_key, upper_key, position) "
-                "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                "VALUES (%s, %s, %s, %s, %s, %s)",
                 (build, phase, number, _listed(lower), _listed(upper), _listed(lower)),
             )
 

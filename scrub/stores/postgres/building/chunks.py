@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from scrub.model.build import Method
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.builds import LOAD, Builds, Range
+from scrub.stores.building import LOAD
+from scrub.stores.postgres.building.builds import Builds, Range
 from scrub.stores.postgres.building.entry_sql import Arbiter, EntrySql, KeyColumn
 from scrub.stores.postgres.quoting import identifier, literal
 
