@@ -22,6 +22,7 @@ class Found:
     entry: Texts | None = None  # what the index holds
     before: Texts | None = None  # the key that comes before it
     alike: str | None = None  # a row that gives what the entry holds, if that is not known
+    due: Texts | None = None  # what a row gives, if it is not known where it lies
 
 
 class NativeDefects:
@@ -38,8 +39,9 @@ class NativeDefects:
         alike = rows.get(found.alike) if found.alike is not None else None
         texts = found.entry if alike is None else alike.texts
         entry = self._entry(texts) if texts is not None else None
-        of_row = self._entry(values.texts) if values else None
-        primary_key = self._primary_key(values.primary_key) if values else self._in(entry)
+        given = values.texts if values else found.due
+        of_row = self._entry(given) if given is not None else None
+        primary_key = self._primary_key(values.primary_key) if values else self._in(entry or of_row)
         expected, actual = self._sides(found.kind, entry, of_row)
         known = entry or of_row or {}
         return Defect(
@@ -77,6 +79,8 @@ class NativeDefects:
         match found.kind:
             case DefectKind.UNIQUE_VIOLATION:
                 parts.append("another row has the same index key")
+            case DefectKind.DUPLICATE_ENTRY | DefectKind.DANGLING if not self.native.is_readable:
+                parts.append("more entries hold this than rows give it")
             case DefectKind.DUPLICATE_ENTRY:
                 parts.append("more than one entry leads to the row")
             case DefectKind.KEY_ORDER:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of one of the database's own B-tree indexes, with all its partitions."""
 
+from checks.native_contents import ContentsCheck
 from checks.native_defects import NativeDefects
 from checks.native_findings import NativeFindings
 from checks.native_leaf import LeafCheck
@@ -34,7 +35,8 @@ def check_native_index(
     for leaf in leaf_indexes(connection, described):
         reader = NativeIndexReader(store.conninfo, identifier, leaf)
         naming = NativeDefects(table, index, leaf, findings.snapshot)
-        LeafCheck(reader, naming, findings, limit).run()
+        check = LeafCheck if leaf.is_readable else ContentsCheck
+        check(reader, naming, findings, limit).run()
     return findings
 
 

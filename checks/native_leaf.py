@@ -206,7 +206,7 @@ class LeafCheck:
             self._try(self._report_clashes)
 
     def _report_clashes(self) -> None:
-        for row in self.reader.clashing():
+        for row, _ in self.reader.clashing():
             self._report(Found(kind=DefectKind.UNIQUE_VIOLATION, row=row))
 
     def _try(self, look: Callable[[], T]) -> T | None:

@@ -94,7 +94,7 @@ def _told(readings: IndexReadings) -> list[str]:
 def misplaced_entries(readings: IndexReadings, way: Way, count: int) -> str:
     """Some entries that belong before the one before them: both, as text, and the row if known."""
     keys = readings.index.keys
-    row = "NULL" if way is Way.ENTRIES else "r::text"
+    row = "r::text" if readings.has_places(way) else "NULL"
     before = [f"p{number}" for number in range(len(keys))]
     own = _texts(readings.index.columns, readings.names)
     return f"""
@@ -103,8 +103,32 @@ def misplaced_entries(readings: IndexReadings, way: Way, count: int) -> str:
     """
 
 
+def contents_buckets(readings: IndexReadings, way: Way) -> str:
+    """For each bucket of contents, how often a reading has one and the sum of their digests."""
+    sums = f"count(*), sum(d), sum({digest(['d'], readings.seeds[1])})"
+    return f"SELECT d & {BUCKETS - 1}, {sums} FROM ({_digests(readings, way)}) AS s GROUP BY 1"
+
+
+def contents(readings: IndexReadings, way: Way, differing: Sequence[int]) -> str:
+    """The contents of some buckets: their digest, how often there are, and as text."""
+    listed = ", ".join(map(str, differing))
+    return f"""
+        SELECT d, count(*), min(told) FROM ({_digests(readings, way)}) AS s
+        WHERE (d & {BUCKETS - 1}) = ANY('{{{listed}}}'::bigint[]) GROUP BY 1
+    """
+
+
+def _digests(readings: IndexReadings, way: Way) -> str:
+    value, told = digest(readings.names, readings.seeds[0]), _texts_of(readings)
+    return f"SELECT {value} AS d, {told} AS told FROM ({readings.reading(way)}) AS s"
+
+
+def _texts_of(readings: IndexReadings) -> str:
+    return _texts(readings.index.columns, readings.names)
+
+
 def clashing_rows(readings: IndexReadings) -> str:
-    """Rows whose key another row has, found in the table alone.
+    """Rows whose key another row has, found in the table alone: where they lie, and their texts.
 
     They are sorted by the index's operators: what is equal for a type need not be for the index.
     """
@@ -119,8 +143,10 @@ def clashing_rows(readings: IndexReadings) -> str:
     before, behind = (
         readings.clashing([f"{side}{n}" for n in range(len(names))]) for side in ("lag", "lead")
     )
+    row = "r::text" if readings.has_places(Way.ROWS) else "NULL"
     return f"""
-        SELECT r::text FROM (SELECT s.*, {ends}, {", ".join(near)} FROM ({ordered}) AS s) AS s
+        SELECT {row}, {_texts_of(readings)}
+        FROM (SELECT s.*, {ends}, {", ".join(near)} FROM ({ordered}) AS s) AS s
         WHERE (is_after AND {before}) OR (is_before AND {behind})
     """
 

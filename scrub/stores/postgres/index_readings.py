@@ -103,11 +103,15 @@ class IndexReadings:
     def key_names(self) -> list[str]:
         return self.names[: len(self.index.keys)]
 
+    def has_places(self, way: Way) -> bool:
+        """Whether a reading tells where rows lie, which a role with some columns may not know."""
+        return way is not Way.ENTRIES and self.index.is_readable
+
     def reading(self, way: Way, condition: str | None = None) -> str:
         """All entries, or all rows; `r` is where the row lies."""
         index = self.index
         values = [f"{column.expression} AS c{n}" for n, column in enumerate(index.columns)]
-        if way is not Way.ENTRIES:
+        if self.has_places(way):
             values.append("ctid AS r")
         conditions = [condition] if condition else []
         if index.predicate:
@@ -127,8 +131,9 @@ class IndexReadings:
     def totals(self, way: Way) -> str:
         """One row: what `Totals` holds."""
         nothing = ["0", "0"]
-        contents = nothing if way is Way.POINTERS else self._sums(self.names)
-        by_row = nothing if way is Way.ENTRIES else self._sums(["r", *self.names])
+        by_row = self._sums(["r", *self.names]) if self.has_places(way) else nothing
+        told_by_row = way is Way.POINTERS and self.has_places(way)
+        contents = nothing if told_by_row else self._sums(self.names)
         if way is Way.ROWS:
             values = ["count(*)", *contents, *nothing, *by_row, *nothing]
             return f"SELECT {', '.join(values)} FROM ({self.reading(way)}) AS s"

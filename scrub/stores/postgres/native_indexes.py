@@ -5,9 +5,10 @@ The entries come first. Whoever follows an entry to a row that is gone for every
 as dead, and from then on no reading shows it again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 ROWS_PER_FETCH = 10_000
 Texts = tuple[str | None, ...]
+Contents = dict[int, tuple[int, Texts]]
+"""By digest: how often there are, and as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +151,40 @@ class NativeIndexReader:
             for row, texts, before in self._rows(query, self.readings.demand(way))
         ]
 
-    def clashing(self) -> Iterator[str]:
-        """Where rows lie that share a key which must be unique."""
+    def clashing(self) -> Iterator[tuple[str | None, Texts]]:
+        """Rows that share a key which must be unique: where they lie, if known, and values."""
         query = differences.clashing_rows(self.readings)
-        for (row,) in self._rows(query, self.readings.demand(Way.ROWS, may_sort=True)):
-            yield row
+        for row, texts in self._rows(query, self.readings.demand(Way.ROWS, may_sort=True)):
+            yield row, tuple(texts)
+
+    def differing_contents(self, way: Way, count_max: int) -> tuple[Contents, Contents] | None:
+        """What entries hold and rows give, of buckets that differ; None if that is too much.
+
+        Two queries, for in one the planner may read the index in place of the rows.
+        """
+        sides = (way, Way.ROWS)
+        entries, rows = (
+            {bucket: sums for bucket, *sums in self._grouped(differences.contents_buckets, side)}
+            for side in sides
+        )
+        differing = [b for b in sorted(entries.keys() | rows) if entries.get(b) != rows.get(b)]
+        found: list[Contents] = []
+        for side in sides:
+            held: Contents = {}
+            asking = partial(differences.contents, differing=differing)
+            for value, copies, texts in self._grouped(asking, side):
+                if len(held) >= count_max:
+                    return None
+                held[value] = (copies, tuple(texts))
+            found.append(held)
+        return found[0], found[1]
+
+    def _grouped(
+        self, asking: Callable[[IndexReadings, Way], str], way: Way
+    ) -> Iterator[Sequence[Any]]:
+        """What a walk gives by groups; above it, the server may sort and choose as it likes."""
+        demand = self.readings.demand(way, may_sort=True, may_filter=True)
+        yield from self._rows(asking(self.readings, way), demand)
 
     def values(self, rows: Sequence[str], primary_key: Sequence[str]) -> dict[str, RowValues]:
         """What some rows hold, by where they lie."""

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of a B-tree by a role that may read its columns, but not the whole table.
+
+Where rows lie is told only to those who may read the whole table. Without it, entries can still be
+compared with rows by what they hold, and their order and unique keys be judged; but not whether an
+entry leads to the row that gives it. So such a check finds defects, and is never clean.
+"""
+
+from checks.native_defects import Found
+from checks.native_leaf import WRONG_MAX, LeafCheck
+from scrub.model.defect import DefectKind
+from scrub.stores.postgres.index_readings import Totals
+from scrub.stores.postgres.native_indexes import Contents, Texts
+from scrub.stores.postgres.plan_proof import Way
+
+
+class ContentsCheck(LeafCheck):
+    """One index that holds entries itself, compared by contents only."""
+
+    def _look(self) -> None:
+        self.way = Way.POINTERS if self.native.has_expressions else Way.ENTRIES
+        entries = self._entries()
+        if self.native.has_expressions:
+            entries = self._try(lambda: self.reader.totals(Way.POINTERS))
+        rows = self._try(lambda: self.reader.totals(Way.ROWS))
+        self._count(rows, entries)
+        if entries is not None and rows is not None:
+            self._compare(entries, rows)
+        self._look_at_order(*((None, entries) if self.native.has_expressions else (entries, None)))
+        self._look_for_clashes(entries, rows)
+        self._name()
+        self.findings.lacks(
+            f"whether entries of {self.native.name} lead to the right rows is not seen by a role "
+            f"that may read only some columns; {self.native.grant}"
+        )
+
+    def _compare(self, entries: Totals, rows: Totals) -> None:
+        if (entries.count, entries.contents) == (rows.count, rows.contents):
+            return
+        found = self._try(lambda: self.reader.differing_contents(self.way, WRONG_MAX))
+        if found is None:
+            more = entries.count - rows.count
+            self._add(DefectKind.DANGLING if more > 0 else DefectKind.MISSING, abs(more))
+            self.findings.lacks(f"too much differs in {self.native.name} to be named")
+            return
+        held, given = found
+        extra, lacking = _less(held, given), _less(given, held)
+        self._report_same_keys(extra, lacking)
+        for digest, (copies, texts) in extra.items():
+            kind = DefectKind.DUPLICATE_ENTRY if digest in given else DefectKind.DANGLING
+            for _ in range(copies):
+                self._report(Found(kind=kind, entry=texts))
+        for copies, texts in lacking.values():
+            for _ in range(copies):
+                self._report(Found(kind=DefectKind.MISSING, due=texts))
+
+    def _report_same_keys(self, extra: Contents, lacking: Contents) -> None:
+        """Where an entry too many has the key of one that is lacking, what it stores is wrong."""
+        keys = len(self.native.keys)
+        if keys == len(self.native.columns):
+            return
+        by_key: dict[Texts, int] = {texts[:keys]: d for d, (n, texts) in lacking.items() if n == 1}
+        for digest, (copies, texts) in list(extra.items()):
+            other = by_key.pop(texts[:keys], None) if copies == 1 else None
+            if other is not None:
+                due = lacking.pop(other)[1]
+                del extra[digest]
+                self._report(Found(kind=DefectKind.WRONG_STORED_VALUE, entry=texts, due=due))
+
+    def _report_clashes(self) -> None:
+        for _, texts in self.reader.clashing():
+            self._report(Found(kind=DefectKind.UNIQUE_VIOLATION, due=texts))
+
+
+def _less(one: Contents, other: Contents) -> Contents:
+    """What one side has more of, and how many more."""
+    return {
+        digest: (copies - other[digest][0] if digest in other else copies, texts)
+        for digest, (copies, texts) in one.items()
+        if digest not in other or copies > other[digest][0]
+    }
