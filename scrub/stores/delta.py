@@ -132,7 +132,7 @@ class DeltaStore:
             raise StoreUnavailable(f"Delta log of {relation}: {text}") from error
 
     def _facts(self, relation: str, uri: str, table: Any) -> RelationFacts:
-        columns = {field.name: _column_type(field.type) for field in table.schema().fields}
+        columns = {field.name: column_type(field.type) for field in table.schema().fields}
         for name in table.metadata().partition_columns:
             if columns[name] == ColumnType(TypeName.BINARY):
                 raise RelationMismatch(
@@ -170,7 +170,7 @@ def _files(uri: str, table: Any) -> tuple[list[DataFile], list[int | None]]:
     return files, [action.get("num_records") for action in actions]
 
 
-def _column_type(delta_type: Any) -> ColumnType | None:
+def column_type(delta_type: Any) -> ColumnType | None:
     name = getattr(delta_type, "type", None)
     spelling = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
     if not isinstance(name, str):

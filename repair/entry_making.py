@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From rows in files to the entries that an index has for them, with the meaning of checks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from scrub.catalog.expressions import columns_used, translate
+from scrub.catalog.native_terms import column_types, native_conditions, native_value
+from scrub.codec.arrow_types import to_arrow
+from scrub.codec.predicate import evaluate, truth
+from scrub.model.entry_shape import EntryShape
+from scrub.model.predicate import Node, type_of
+from scrub.model.relation import Split
+from scrub.model.table import Column, EntryColumn, Index, Table
+from scrub.model.types import ColumnType
+from scrub.stores.base import SessionProvider
+from scrub.stores.delta_changes import CHANGE_TYPE, CannotFollow
+from scrub.stores.native_scan import SplitReader
+from scrub.stores.unreadable import UnreadableSplit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class EntryMaker(Protocol):
+    """Makes the entries of one index; `kinds` chooses rows of change files by what they say."""
+
+    def make(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> Iterator[pa.Table]:
+        """The entries of the rows in some files of the table, with the shape's columns."""
+
+
+def table_columns(table: Table, index: Index) -> tuple[Column, ...]:
+    """The table's columns that an index's entries are made from."""
+    names = [column.name for column in table.columns]
+    needed = set(table.primary_key)
+    needed |= {column.source for column in index.entry if not column.is_expression}
+    for text in index.expressions:
+        needed |= set(columns_used(text, names))
+    return tuple(column for column in table.columns if column.name in needed)
+
+
+def with_types(table: Table, index: Index, session: SessionProvider) -> Index:
+    """The index with the type of every expression: declared, evident, or what Spark says."""
+
+    def resolved(columns: tuple[EntryColumn, ...]) -> tuple[EntryColumn, ...]:
+        return tuple(
+            column if column.type else replace(column, type=_told(table, column, session))
+            for column in columns
+        )
+
+    return replace(
+        index,
+        key=resolved(index.key),
+        suffix=resolved(index.suffix),
+        stored=resolved(index.stored),
+    )
+
+
+def _told(table: Table, column: EntryColumn, session: SessionProvider) -> ColumnType:
+    node = translate(column.source, column_types(table))
+    if node is not None:
+        return type_of(node)
+    from pyspark.sql import functions as F
+
+    from scrub.spark.types import from_spark, to_struct
+
+    empty = session().createDataFrame([], to_struct(table.columns))
+    told = from_spark(empty.select(F.expr(column.source)).schema.fields[0].dataType)
+    if told is None:
+        raise CannotFollow(
+            f"column {column.name}: '{column.source}' has a type that scrub cannot compare",
+            hint="say of which type it is to be: {expr: ..., as: ..., type: string}",
+        )
+    return told
+
+
+def shape_of(index: Index) -> EntryShape:
+    """An entry for each row: two rows that share a unique key are for the check to find."""
+
+    def columns(of: tuple[EntryColumn, ...]) -> tuple[Column, ...]:
+        return tuple(Column(name=c.name, type=c.type) for c in of if c.type is not None)
+
+    return EntryShape(
+        relation=index.relation,
+        indexed=columns(index.key),
+        suffix=columns(index.suffix),
+        stored=columns(index.stored),
+    )
+
+
+def entry_maker(
+    table: Table, index: Index, root: str, options: dict[str, str], session: SessionProvider
+) -> EntryMaker:
+    """In this process where every engine agrees on the index's expressions, else in Spark."""
+    columns = table_columns(table, index)
+    values = [native_value(column, table) for column in index.entry]
+    conditions = native_conditions(index, table, None)
+    if conditions is None or None in values:
+        return SparkEntries(table, index, columns, root, session)
+    nodes = tuple(value for value in values if value is not None)
+    return NativeEntries(index, columns, nodes, conditions, options)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeEntries:
+    """Reads files in this process, batch by batch."""
+
+    index: Index
+    columns: tuple[Column, ...]
+    values: tuple[Node, ...]
+    conditions: tuple[Node, ...]
+    options: dict[str, str]
+
+    def make(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> Iterator[pa.Table]:
+        columns = self.columns if kinds is None else (*self.columns, CHANGE_TYPE)
+        for split in splits:
+            try:
+                for batch in SplitReader(split, columns, self.options).batches():
+                    yield self._entries(batch, kinds)
+            except UnreadableSplit as error:
+                raise gone(split, error.reason) from error
+
+    def _entries(self, batch: pa.RecordBatch, kinds: frozenset[str] | None) -> pa.Table:
+        chosen = np.ones(batch.num_rows, np.bool_)
+        for condition in self.conditions:
+            chosen &= truth(condition, batch)
+        if kinds is not None:
+            said = batch.column(CHANGE_TYPE.name).to_pylist()
+            chosen &= np.array([kind in kinds for kind in said], np.bool_)
+        rows = batch.filter(pa.array(chosen))
+        arrays = []
+        for node, column in zip(self.values, self.index.entry, strict=True):
+            assert column.type is not None, "types were resolved"
+            arrays.append(evaluate(node, rows).cast(to_arrow(column.type)))
+        return pa.Table.from_arrays(arrays, [column.name for column in self.index.entry])
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEntries:
+    """Leaves expressions to Spark; the entries of one call are held in memory."""
+
+    table: Table
+    index: Index
+    columns: tuple[Column, ...]
+    root: str
+    session: SessionProvider
+
+    def make(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> Iterator[pa.Table]:
+        from pyspark.errors import PySparkException
+
+        from scrub.spark.collecting import collect_arrow
+
+        if not splits:
+            return
+        try:
+            found = collect_arrow(self.frame(splits, kinds))
+        except PySparkException as error:
+            text = next(iter(str(error).splitlines()), "")
+            raise CannotFollow(
+                f"entries of {self.table.name}.{self.index.name} could not be made: {text}",
+                hint="if files of the table are gone (vacuum), build the index anew",
+            ) from error
+        fields = [(c.name, to_arrow(c.type)) for c in self.index.entry if c.type is not None]
+        yield found.cast(pa.schema(fields))
+
+    def frame(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> "DataFrame":
+        """The entries of the rows in some files, not yet computed."""
+        from pyspark.sql import functions as F
+
+        from scrub.stores.file_formats import parquet_loader
+        from scrub.stores.partitioned_frame import partitioned_frame
+
+        spark = self.session()
+        columns = self.columns if kinds is None else (*self.columns, CHANGE_TYPE)
+        rows = partitioned_frame(spark, self.root, splits, columns, parquet_loader(spark))
+        if kinds is not None:
+            rows = rows.where(F.col(CHANGE_TYPE.name).isin(*sorted(kinds)))
+        return self.entries(rows)
+
+    def entries(self, rows: "DataFrame") -> "DataFrame":
+        """The entries of rows of the table."""
+        from scrub.spark.expected_values import expected_value, is_covered
+
+        covered = rows.where(is_covered(self.index, None))
+        return covered.select(*[expected_value(c).alias(c.name) for c in self.index.entry])
+
+
+def gone(split: Split, reason: str) -> CannotFollow:
+    """A file of the table that is needed and cannot be read."""
+    if "is gone" in reason:
+        return CannotFollow(
+            f"{split.uri} is gone: a vacuum of the table removed it before an index had followed",
+            hint="build the index anew; vacuum only what is older than the indexes' lag",
+        )
+    return CannotFollow(f"{split.name}: {reason}")

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An index in Delta follows its table: commit by commit, in the order of the table's versions.
+
+No transaction spans two Delta tables, and writers that commit to both can do so in different
+orders. So the index is written by whoever follows: each of its commits carries the version of the
+table that it shows (a transaction of Delta's log), and is made only on top of the version before.
+A follower that is killed has committed a version or has not; one that is late finds the version
+taken and goes on behind it. That makes following idempotent without any state of its own.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from repair.entry_making import EntryMaker, entry_maker, shape_of, table_columns, with_types
+from repair.index_changes import ChangeSum, IndexChanges
+from scrub.errors import RelationMismatch
+from scrub.model.entry_shape import EntryShape
+from scrub.model.table import Index, Store, Table
+from scrub.model.types import widens
+from scrub.stores.base import SessionProvider
+from scrub.stores.delta import DeltaStore, column_type
+from scrub.stores.delta_changes import (
+    CAME,
+    WENT,
+    CannotFollow,
+    FileRole,
+    TableCommit,
+    read_commit,
+    splits_of,
+)
+from scrub.stores.delta_commit import Mark
+from scrub.stores.delta_entries import entry_schema
+from scrub.stores.delta_features import unsupported
+from scrub.stores.delta_marks import TABLE_ID, follow_mark, followed_version
+from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot
+from scrub.stores.delta_writes import DeltaWriter
+
+COMMIT_BYTES_MAX = 512 * 1024 * 1024
+CHANGES_MAX = 1_000_000
+
+
+class TooMuchChanged(Exception):
+    """A commit changed more than is held in memory: loading the index anew costs less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The index shows another version of the table."""
+
+    version: int
+    taken: int = 0
+    added: int = 0
+    absent: int = 0  # entries that should have gone and were not there: the index was not right
+    loaded: bool = False  # made anew from the whole table
+
+
+@dataclass(slots=True, kw_only=True)
+class Followed:
+    """How far an index has come."""
+
+    index: str
+    first: int  # the version that the index showed before
+    version: int  # and now
+    table_version: int  # the latest, when it was last looked at
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def lag(self) -> int:
+        return self.table_version - self.version
+
+
+StepListener = Callable[[Step], None]
+Reload = Callable[[int], Step | None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Follower:
+    """Keeps one index of a table in step with it."""
+
+    table: Table
+    index: Index
+    tables: Store  # where the table lives
+    indexes: Store
+    session: SessionProvider
+    reload: Reload | None = None  # makes the index anew at a version of the table
+    _maker: EntryMaker | None = None
+    _shape: EntryShape | None = None
+
+    def catch_up(self, on_step: StepListener, until: int | None = None) -> Followed:
+        """Follow to the table's latest version, or to `until`; raises CannotFollow."""
+        first, latest = self.shown(), self._latest()
+        followed = Followed(index=self.index.name, first=first, version=first, table_version=latest)
+        while True:
+            followed.table_version = self._latest()
+            followed.version = self.shown()
+            goal = followed.table_version if until is None else min(until, followed.table_version)
+            if followed.version > followed.table_version:
+                raise CannotFollow(
+                    f"index {self.index.name} shows version {followed.version} of "
+                    f"{self.table.relation}, which has only {followed.table_version}: "
+                    "the table was made anew",
+                    hint="build the index anew",
+                )
+            if followed.version >= goal:
+                return followed
+            for step in self._advance(followed.version, goal):
+                followed.steps.append(step)
+                followed.version = step.version
+                on_step(step)
+
+    def shown(self) -> int:
+        """The version of the table that the index shows; raises CannotFollow if it says none."""
+        with self._open_index() as snapshot:
+            version = followed_version(snapshot, self.table.relation)
+        if version is None:
+            raise CannotFollow(
+                f"index {self.index.name} ({self.index.relation}) does not follow "
+                f"{self.table.relation}: no commit of it says which version it shows",
+                hint="build it, or say which version it shows now: "
+                f"scrub index follow {self.table.name} {self.index.name} --from VERSION",
+            )
+        return version
+
+    def adopt(self, version: int) -> None:
+        """Have an index that others made follow from a version on, on the word of the caller."""
+        empty = entry_schema(self.shape.columns).empty_table()
+
+        def follows_nothing(snapshot: DeltaSnapshot) -> bool:
+            return followed_version(snapshot, self.table.relation) is None
+
+        applied = self._writer().apply(
+            self.shape, empty, empty, self._mark(version), follows_nothing
+        )
+        if applied is None:
+            raise CannotFollow(f"index {self.index.name} follows {self.table.relation} already")
+
+    @property
+    def shape(self) -> EntryShape:
+        if self._shape is None:
+            self.index = with_types(self.table, self.index, self.session)
+            self._shape = shape_of(self.index)
+        return self._shape
+
+    @property
+    def maker(self) -> EntryMaker:
+        if self._maker is None:
+            shape = self.shape
+            assert shape.columns, "an entry has columns"
+            store = DeltaStore(self.tables)
+            root = f"{store.root}/{self.table.relation}"
+            self._maker = entry_maker(self.table, self.index, root, store.options, self.session)
+        return self._maker
+
+    def _advance(self, shown: int, goal: int) -> list[Step]:
+        """Commit the next version that changes something, or all at once that change nothing."""
+        store = DeltaStore(self.tables)
+        with open_snapshot(store.root, self.table.relation, store.options) as snapshot:
+            _require_readable(snapshot, self.table, self.index)
+            self._require_same_table(snapshot)
+            for version in range(shown + 1, goal + 1):
+                commit = read_commit(snapshot, version)
+                try:
+                    changes = self._changes(commit)
+                except TooMuchChanged:
+                    if self.reload is None:
+                        raise CannotFollow(
+                            f"commit {version} of {self.table.relation} changed more than is "
+                            "held in memory",
+                            hint="build the index anew",
+                        ) from None
+                    step = self.reload(goal)
+                    return [] if step is None else [step]
+                if changes.entries or version == goal:
+                    return self._apply(changes, shown, version)
+        return []
+
+    def _changes(self, commit: TableCommit) -> IndexChanges:
+        if commit.bytes > COMMIT_BYTES_MAX:
+            raise TooMuchChanged
+        total = ChangeSum(entry_schema(self.shape.columns))
+        feed = splits_of(commit.files, FileRole.FEED)
+        went, came = (splits_of(commit.files, role) for role in (FileRole.WENT, FileRole.CAME))
+        for splits, kinds, add in (
+            (went, None, total.went),
+            (came, None, total.came),
+            (feed, WENT, total.went),
+            (feed, CAME, total.came),
+        ):
+            for entries in self.maker.make(splits, kinds):
+                add(entries)
+        changes = total.result()
+        if changes.entries > CHANGES_MAX:
+            raise TooMuchChanged
+        return changes
+
+    def _apply(self, changes: IndexChanges, shown: int, version: int) -> list[Step]:
+        def shows_the_one_before(snapshot: DeltaSnapshot) -> bool:
+            return followed_version(snapshot, self.table.relation) == shown
+
+        applied = self._writer().apply(
+            self.shape, changes.taken, changes.added, self._mark(version), shows_the_one_before
+        )
+        if applied is None:
+            return []  # another follower was here
+        return [
+            Step(version=version, taken=applied.taken, added=applied.added, absent=applied.absent)
+        ]
+
+    def _mark(self, version: int) -> Mark:
+        return Mark(follow_mark(self.table.relation), version)
+
+    def _writer(self) -> DeltaWriter:
+        return DeltaWriter(self.indexes)
+
+    def _open_index(self) -> AbstractContextManager[DeltaSnapshot]:
+        store = DeltaStore(self.indexes)
+        return open_snapshot(store.root, self.index.relation, store.options)
+
+    def _latest(self) -> int:
+        store = DeltaStore(self.tables)
+        with open_snapshot(store.root, self.table.relation, store.options) as snapshot:
+            return snapshot.version
+
+    def _require_same_table(self, snapshot: DeltaSnapshot) -> None:
+        with self._open_index() as of_index:
+            known = of_index.configuration.get(TABLE_ID)
+        if known is not None and known != str(snapshot.table.metadata().id):
+            raise CannotFollow(
+                f"{self.table.relation} is another table than the one that index "
+                f"{self.index.name} was built from: it was made anew",
+                hint="build the index anew",
+            )
+
+
+def _require_readable(snapshot: DeltaSnapshot, table: Table, index: Index) -> None:
+    """Refuse by name a table whose files do not tell its rows, or that lacks a column."""
+    if reason := unsupported(snapshot.table):
+        raise CannotFollow(f"Delta table {snapshot.relation} cannot be followed: it {reason}")
+    stored = {field.name: column_type(field.type) for field in snapshot.table.schema().fields}
+    for column in table_columns(table, index):
+        if column.name not in stored:
+            raise RelationMismatch(
+                f"table {table.name}: relation {snapshot.relation} has no column {column.name}",
+                hint="correct the catalog, or the relation",
+            )
+        there = stored[column.name]
+        if there is None or not widens(there, column.type):
+            raise RelationMismatch(
+                f"table {table.name}: column {column.name} of {snapshot.relation} is stored as "
+                f"{there or 'a type scrub cannot compare'}, the catalog says {column.type}",
+                hint="correct the catalog, or the relation",
+            )

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filling an index in Delta from one version of its table, in one commit.
+
+Small tables are read in this process. Others go through Spark, which sorts by key across all files,
+so that each file of the index covers a range of keys of its own, and which needs no more memory for
+a larger table. Files of a load that was cut off are named by no commit; a vacuum removes them.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from repair.entry_making import NativeEntries, SparkEntries, entry_maker, shape_of, table_columns
+from scrub.errors import StoreUnavailable
+from scrub.model.relation import RelationFacts
+from scrub.model.request import AsOf
+from scrub.model.table import Index, Store, Table
+from scrub.stores.base import SessionProvider
+from scrub.stores.delta import DeltaStore
+from scrub.stores.delta_changes import CannotFollow
+from scrub.stores.delta_commit import Mark, commit_next
+from scrub.stores.delta_entries import entry_schema, in_key_order
+from scrub.stores.delta_files import NewFiles, add_action, remove_action
+from scrub.stores.delta_marks import follow_mark
+from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, require_writable
+from scrub.stores.locations import for_spark, join, open_filesystem
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE_BYTES_MAX = 16 * 1024 * 1024
+HERE_ROWS_MAX = 500_000
+FILE_BYTES = 64 * 1024 * 1024
+FILE_ROWS = 1_000_000
+_ATTEMPTS_MAX = 20
+_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loader:
+    """Makes all entries of one index; the index's types are resolved."""
+
+    table: Table
+    index: Index
+    tables: Store
+    indexes: Store
+    session: SessionProvider
+
+    def load(
+        self, version: int, still_wanted: Callable[[DeltaSnapshot], bool]
+    ) -> tuple[int, int] | None:
+        """Replace what the index holds by the entries of a version; how many went and came.
+
+        `still_wanted` is asked of the version that the commit builds on. None: it was not.
+        """
+        facts = self._pin(version)
+        store = DeltaStore(self.indexes)
+        with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
+            require_writable(snapshot)
+            if not still_wanted(snapshot):
+                return None
+            adds, entries, discard = self._write(snapshot, facts)
+        mark = Mark(follow_mark(self.table.relation), version)
+        for _ in range(_ATTEMPTS_MAX):
+            with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
+                if not still_wanted(snapshot):
+                    discard()
+                    return None
+                before = snapshot.files()
+                gone = int(snapshot.table.count()) if before else 0
+                if commit_next(snapshot, [*adds, *map(remove_action, before)], mark):
+                    return gone, entries
+        raise StoreUnavailable(
+            f"Delta table {self.index.relation}: others committed first, again and again"
+        )
+
+    def _pin(self, version: int) -> RelationFacts:
+        store = DeltaStore(self.tables)
+        facts = store.pin(
+            self.table.relation, AsOf(version=version), self.session, self.table.columns
+        )
+        if not facts.native:
+            raise CannotFollow(f"Delta table {self.table.relation}: it {facts.native_reason}")
+        return facts
+
+    def _write(
+        self, snapshot: DeltaSnapshot, facts: RelationFacts
+    ) -> tuple[list[Any], int, Callable[[], None]]:
+        store = DeltaStore(self.tables)
+        root = join(store.root, self.table.relation)
+        maker = entry_maker(self.table, self.index, root, store.options, self.session)
+        few = facts.rows is not None and facts.rows <= HERE_ROWS_MAX
+        if isinstance(maker, NativeEntries) and few and (facts.bytes or 0) <= HERE_BYTES_MAX:
+            shape = shape_of(self.index)
+            found = list(maker.make(facts.splits, None))
+            entries = pa.concat_tables([entry_schema(shape.columns).empty_table(), *found])
+            new = NewFiles(snapshot)
+            new.write(in_key_order(entries, shape))
+            return new.adds, entries.num_rows, new.discard
+        return self._write_in_spark(snapshot, facts, root)
+
+    def _write_in_spark(
+        self, snapshot: DeltaSnapshot, facts: RelationFacts, root: str
+    ) -> tuple[list[Any], int, Callable[[], None]]:
+        from pyspark.errors import PySparkException
+
+        from scrub.spark.collecting import translated
+        from scrub.spark.names import named
+
+        spark = self.session()
+        columns = table_columns(self.table, self.index)
+        rows = DeltaStore(self.tables).frame(spark, facts, columns, facts.splits)
+        entries = SparkEntries(self.table, self.index, columns, root, self.session).entries(rows)
+        keys = [named(column.name) for column in self.index.key + self.index.suffix]
+        files = max(-(-(facts.bytes or 0) // FILE_BYTES), -(-(facts.rows or 0) // FILE_ROWS), 1)
+        folder = f"load-{uuid.uuid4().hex}"
+        target = join(snapshot.uri, folder)
+        try:
+            with translated(), _microseconds(spark):
+                ordered = entries.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
+                ordered.write.option("compression", "snappy").parquet(for_spark(target))
+        except PySparkException as error:
+            text = next(iter(str(error).splitlines()), "")
+            raise CannotFollow(
+                f"entries of {self.table.name}.{self.index.name} could not be made: {text}"
+            ) from error
+        filesystem, path = open_filesystem(target, snapshot.options)
+        adds, total = [], 0
+        for info in filesystem.get_file_info(pafs.FileSelector(path)):
+            if info.base_name.endswith(".parquet") and not info.base_name.startswith("."):
+                metadata = pq.read_metadata(info.path, filesystem=filesystem)
+                total += metadata.num_rows
+                name = quote(f"{folder}/{info.base_name}")
+                if metadata.num_rows:
+                    adds.append(add_action(name, info.size, {}, metadata))
+        return adds, total, lambda: filesystem.delete_dir(path)
+
+
+@contextmanager
+def _microseconds(spark: "SparkSession") -> Iterator[None]:
+    """Have Spark write times as Delta wants them; a borrowed session is left as it was."""
+    before = spark.conf.get(_TIMESTAMPS, None)
+    spark.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_TIMESTAMPS)
+        else:
+            spark.conf.set(_TIMESTAMPS, before)
