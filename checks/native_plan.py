@@ -8,7 +8,7 @@ from scrub.model.table import Index, Table
 from scrub.stores.postgres.index_description import NativeIndex, leaf_indexes
 from scrub.stores.postgres.store import PostgresStore
 
-ALL_READINGS = "entries, then rows, in one session"
+ALL_READINGS = "entries, then rows, at one snapshot"
 ROWS_ONLY = "heap reading only, since it has expressions: entries are seen through their rows"
 CONTENTS_ONLY = "contents only: where rows lie is told to a role that may read the whole table"
 

@@ -86,7 +86,7 @@ def test_the_plan_says_what_is_walked_through(scrub: Any) -> None:
     code, output, _ = scrub("--explain")
     assert code == 0
     assert "Walked through by the database itself" in output
-    assert "t.t_pkey: entries, then rows, in one session; about " in output
+    assert "t.t_pkey: entries, then rows, at one snapshot; about " in output
 
 
 def test_the_plan_says_which_indexes_cannot_be_read_and_why(

@@ -104,7 +104,7 @@ class PostgresStore:
             leaves = leaves_of(connection, found)
             self.snapshot.cover([found, *(leaf for leaf in leaves if leaf.oid != found.oid)])
             described = columns_of(connection, found)
-            _refuse_filtered(leaves)
+            _refuse_filtered((found, *leaves))
             held = [Held(leaf, size_of(connection, leaf)) for leaf in leaves]
         except psycopg.Error as error:
             raise StoreUnavailable(f"{relation}: {first_line(error)}") from error
