@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table in a real PostgreSQL, and a build of an index that tests take one step at a time."""
 
+import threading
+import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import psycopg
 
-from scrub.model.build import Method, State, next_state
+from scrub.model.build import DUTIES, Method, State, next_state
+from scrub.model.entry_shape import MARK
 from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.model.types import ColumnType, TypeName
 from scrub.stores.building import LOAD, Clash, GaveWay, Step
@@ -21,6 +25,9 @@ from tests.postgres_server import Database
 STRING, BIGINT = ColumnType(TypeName.STRING), ColumnType(TypeName.BIGINT)
 PLENTY = 1_000
 _TRIES = 200
+_SOON = 20.0  # seconds after which what was waited for will never happen
+
+Result = TypeVar("Result")
 
 
 def kv_table(unique: bool, nullable: bool = False, stored: bool = False) -> Table:
@@ -55,6 +62,7 @@ class Ground:
     database: Database
     table: Table
     method: Method
+    schema: str = "public"
     build: PostgresBuild = field(init=False)
     steps: list[Step] = field(default_factory=list)
 
@@ -64,14 +72,25 @@ class Ground:
 
     def begin(self) -> None:
         with self.database.connect() as connection:
-            entries = entries_of(connection, "public", self.table, self.table.indexes)
-            build = begin(connection, "public", self.table, entries, self.method, None)
+            entries = entries_of(connection, self.schema, self.table, self.table.indexes)
+            build = begin(connection, self.schema, self.table, entries, self.method, None)
             runner = uuid.uuid4().hex
-            Builds("public").change(connection, build, runner=runner)
-        place = BuildPlace(
-            conninfo_of(self.database.url, {}), "public", "t", build, runner, self.method, entries
+            Builds(self.schema).change(connection, build, runner=runner)
+        self.build = PostgresBuild(
+            BuildPlace(
+                conninfo_of(self.database.url, {}),
+                self.schema,
+                self.table.relation,
+                build,
+                runner,
+                self.method,
+                entries,
+            )
         )
-        self.build = PostgresBuild(place)
+
+    def another(self) -> PostgresBuild:
+        """The same build in a session of its own."""
+        return PostgresBuild(self.build.place)
 
     def advance(self) -> State:
         """To the next state, once nobody is left from before."""
@@ -84,6 +103,20 @@ class Ground:
         while self.build.state is not state:
             self.work()
             self.advance()
+
+    def arrive_at(self, state: State) -> None:
+        """To a state, and into the middle of its work where it has some; public is made so."""
+        if state is State.PUBLIC:
+            self.publish()
+            return
+        self.advance_to(state)
+        match state:
+            case State.BACKFILLING:
+                persistently(lambda: self.build.load_step(0, 1))
+            case State.MERGING:
+                self.build.plan_merge()
+                for index in self.table.indexes:
+                    persistently(lambda name=index.name: self.build.merge_step(name, 0, 1))
 
     def work(self) -> None:
         """Everything that is to be done in the present state."""
@@ -98,16 +131,18 @@ class Ground:
             case State.VALIDATING:
                 self.settle()
 
-    def load(self) -> None:
-        while self.build.unfinished(LOAD):
-            step = persistently(lambda: self.build.load_step(0, PLENTY))
-            self.steps.append(step)
-            if step.clashes:
-                raise Clashed(step.clashes)
+    def load(self, rows: int = PLENTY) -> None:
+        while ranges := self.build.unfinished(LOAD):
+            for number in ranges:
+                step = persistently(lambda number=number: self.build.load_step(number, rows))
+                self.steps.append(step)
+                if step.clashes:
+                    raise Clashed(step.clashes)
 
-    def merge(self) -> None:
-        while self.build.unfinished("by_v"):
-            persistently(lambda: self.build.merge_step("by_v", 0, PLENTY))
+    def merge(self, rows: int = PLENTY) -> None:
+        for index in self.table.indexes:
+            while self.build.unfinished(index.name):
+                persistently(lambda name=index.name: self.build.merge_step(name, 0, rows))
 
     def settle(self) -> None:
         for step in (self.build.clear_step, self.build.verify_step):
@@ -116,27 +151,115 @@ class Ground:
                     raise Clashed(done.clashes)
 
     def publish(self) -> None:
+        if self.build.state is State.PUBLIC:
+            return
         self.advance_to(State.VALIDATING)
         self.settle()
         clashes = persistently(self.build.publish)
         if clashes:
             raise Clashed(clashes)
 
-    def entries(self, mark: bool = False) -> list[tuple[Any, ...]]:
+    def reverse(self, reason: str = "a test") -> None:
+        self.build.advance(State.REVERSING)
+        persistently(lambda: self.build.reverse(reason))
+
+    def entries(self, mark: bool = False, index: int = 0) -> list[tuple[Any, ...]]:
         """What the index holds; with `mark`, tombstones too."""
-        names = "v, k, s" if self.table.indexes[0].stored else "v, k"
-        marked = ", scrub_deleted" if mark else ""
+        return self._held(self.build.place.entries[index].relation, mark, index)
+
+    def recorded(self, index: int = 0) -> list[tuple[Any, ...]]:
+        """What the temporary index holds, deletions too."""
+        return self._held(self.build.place.entries[index].temporary, True, index)
+
+    def _held(self, relation: str, mark: bool, index: int) -> list[tuple[Any, ...]]:
+        names = ", ".join(self.build.place.entries[index].names)
+        marked = f", {MARK}" if mark else ""
         is_public = self.build.state is State.PUBLIC
-        where = "" if mark or is_public else " WHERE NOT scrub_deleted"
-        return self.database.rows(f"SELECT {names}{marked} FROM t__by_v{where} ORDER BY 1, 2")
+        where = "" if mark or is_public else f" WHERE NOT {MARK}"
+        return self.database.rows(f"SELECT {names}{marked} FROM {relation}{where} ORDER BY 1, 2")
 
-    def expected(self) -> list[tuple[Any, ...]]:
-        names = "v, k, s" if self.table.indexes[0].stored else "v, k"
-        return self.database.rows(f"SELECT {names} FROM t ORDER BY 1, 2")
+    def suspects(self) -> list[tuple[Any, ...]]:
+        relation = self.build.place.entries[0].suspects
+        return sorted(set(self.database.rows(f"SELECT * FROM {relation}")))
 
-    def writer(self) -> psycopg.Connection[Any]:
+    def expected(self, index: int = 0) -> list[tuple[Any, ...]]:
+        """What the table says that the index should hold."""
+        entry = self.build.place.entries[index]
+        values = ", ".join(part.value for part in entry.parts)
+        query = f"SELECT {values} FROM {entry.table} WHERE {entry.covered} ORDER BY 1, 2"
+        return self.database.rows(query)
+
+    def assert_right(self) -> None:
+        """Every index is public and holds what the table says."""
+        assert self.build.state is State.PUBLIC
+        for index in range(len(self.table.indexes)):
+            assert self.entries(index=index) == self.expected(index=index)
+
+    def writer(self, **parameters: Any) -> psycopg.Connection[Any]:
         """A session in a transaction."""
-        return psycopg.connect(self.database.url)
+        return psycopg.connect(self.database.url, **parameters)
+
+    def is_waiting(self) -> bool:
+        """Whether some session waits for another's lock."""
+        query = (
+            "SELECT 1 FROM pg_stat_activity "
+            "WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        )
+        return bool(self.database.rows(query))
+
+
+STATES = [(method, state) for method in Method for state in DUTIES[method]]
+"""Every state in which writers write, of both methods."""
+
+
+class Background(Generic[Result]):
+    """A call in a thread of its own; what it returned or raised comes with `result`."""
+
+    def __init__(self, call: Callable[[], Result]) -> None:
+        self._call = call
+        self._results: list[Result] = []
+        self._errors: list[BaseException] = []
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._call())
+        except BaseException as error:  # noqa: BLE001 (it is raised where the result is asked for)
+            self._errors.append(error)
+
+    @property
+    def is_done(self) -> bool:
+        return not self._thread.is_alive()
+
+    def result(self) -> Result:
+        self._thread.join(_SOON)
+        assert self.is_done, "it never ended"
+        if self._errors:
+            raise self._errors[0]
+        return self._results[0]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _SOON
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.005)
+
+
+@contextmanager
+def building(
+    database: Database, table: Table, method: Method, *statements: str
+) -> Iterator[Ground]:
+    """A build that has begun, on a table that the statements made."""
+    ground = Ground(database, table, method)
+    if statements:
+        database.run(*statements)
+    ground.begin()
+    try:
+        yield ground
+    finally:
+        ground.build.close()
 
 
 class Clashed(Exception):

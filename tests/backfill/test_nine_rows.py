@@ -5,13 +5,21 @@ Rows 1 and 2 take the fast path; 3, 4, 6 and 9 the slow one; 5 is the new key of
 and the build is reversed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from scrub.model.build import Method, State
 from scrub.stores.building import Step
-from tests.backfill.ground import PLENTY, Clashed, Ground, kv_table, persistently
+from tests.backfill.ground import (
+    PLENTY,
+    Background,
+    Clashed,
+    Ground,
+    kv_table,
+    persistently,
+    until,
+)
 from tests.postgres_server import Database
 
 
@@ -56,32 +64,13 @@ def _while_scanning(ground: Ground, statement: str) -> Step:
     The chunk reads at its own snapshot; a transaction that was open then, and holds the entry's
     place, makes it wait, and commits while it does.
     """
-    import threading
-
     with ground.writer() as writer:
         writer.execute(statement)
-        done: list[Step] = []
-        step = threading.Thread(
-            target=lambda: done.append(persistently(lambda: ground.build.load_step(0, PLENTY)))
-        )
-        step.start()
-        _until(lambda: _is_waiting(ground.database))
+        step = Background(lambda: persistently(lambda: ground.build.load_step(0, PLENTY)))
+        until(ground.is_waiting)
         writer.commit()
-        step.join()
-    return done[0]
-
-
-def _is_waiting(database: Database) -> bool:
-    return bool(database.rows("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'transactionid'"))
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    import time
-
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.005)
+        done: Step = step.result()
+    return done
 
 
 def _publish(ground: Ground) -> list[tuple[str, int]]:
