@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from checks.findings import Findings
     from checks.parts import Pace
+    from checks.plan import IndexSource
     from scrub.app.check_pairs import PairResults
     from scrub.model.table import Table
     from scrub.stores.base import ReadableStore
@@ -108,6 +109,7 @@ class _Preparation:
     resources: ExitStack  # what is open while the check runs
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     stores: "dict[str, ReadableStore]" = field(default_factory=dict)  # those of the last plan
+    followed: "dict[tuple[str, str], IndexSource]" = field(default_factory=dict)  # as first pinned
     seconds_starting: float = 0.0  # of Spark, which says nothing about the check's speed
 
     @classmethod
@@ -143,7 +145,7 @@ class _Preparation:
         from scrub.app.pinning import Pins
 
         self.stores = self._open_stores()
-        pins = Pins(self.stores, self.session, self.request)
+        pins = Pins(self.stores, self.session, self.request, followed=self.followed)
         tables = select_tables(self.catalog, self.request)
         pins.pin_all([with_computed_columns(table) for table in tables if table.kv is None])
         return plan_check(

@@ -12,7 +12,7 @@ from scrub.model.plan import NotChecked
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf, CheckRequest
 from scrub.model.table import Column, Index, Reflects, Table
-from scrub.stores.base import ReadableStore, SessionProvider
+from scrub.stores.base import FollowedStore, ReadableStore, SessionProvider
 from scrub.stores.reflected import reflected_point
 
 
@@ -27,6 +27,8 @@ class Pins:
     physical: list[TableSource] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
     mismatches: list[RelationMismatch] = field(default_factory=list)
+    followed: dict[tuple[str, str], IndexSource] = field(default_factory=dict)
+    """Indexes that follow, as they were first pinned: without a lag there is nothing to settle."""
     _pinned: dict[tuple[str, str, AsOf | None], RelationFacts] = field(default_factory=dict)
 
     def pin_all(self, tables: Sequence[Table]) -> None:
@@ -62,8 +64,14 @@ class Pins:
             self.physical.append(TableSource(table=table, facts=facts))
 
     def _pin_pair(self, table: Table, index: Index) -> None:
+        if (table.name, index.name) in self.followed:
+            self.sources.append(self.followed[table.name, index.name])
+            return
         try:
             index_facts = self._pin_index(index)
+            if self._is_being_built(index_facts):
+                self._skip(table, index, "it is still being built")
+                return
             table_facts = self._pin_table(table, index, index_facts)
         except RelationMismatch as error:
             self.mismatches.append(error)
@@ -71,15 +79,17 @@ class Pins:
         except StoreUnavailable as error:
             self._skip(table, index, error.with_hint, incomplete=True)
         else:
-            self.sources.append(
-                IndexSource(
-                    table=table,
-                    index=index,
-                    table_facts=table_facts,
-                    index_facts=index_facts,
-                    notes=tuple(_notes(index)),
-                )
+            shown = self._followed(index, index_facts, table)
+            source = IndexSource(
+                table=table,
+                index=index,
+                table_facts=table_facts,
+                index_facts=index_facts,
+                notes=tuple(_notes(index, shown)),
             )
+            self.sources.append(source)
+            if shown is not None:
+                self.followed[table.name, index.name] = source
 
     def _look_for(self, table: Table) -> None:
         """Note that the table is not there either, when it is its index that was missed first."""
@@ -101,7 +111,31 @@ class Pins:
         wanted = self._as_of(table.name, is_table=True)
         if index.reflects is not None and wanted is None:
             wanted = self._reflected(index, index.reflects, index_facts)
-        return self._pin(table.store, table.relation, wanted, table.columns)
+        shown = self._followed(index, index_facts, table)
+        if shown is None:
+            return self._pin(table.store, table.relation, wanted, table.columns)
+        try:
+            return self._pin(table.store, table.relation, AsOf(version=shown), table.columns)
+        except RelationMismatch as error:
+            # The index is what it is; it is the table's history that was cleaned up.
+            raise StoreUnavailable(
+                f"the index follows the table and shows version {shown}, but {error}"
+            ) from error
+
+    def _followed(self, index: Index, facts: RelationFacts, table: Table) -> int | None:
+        """The version of the table that the index says it shows, unless the user says otherwise."""
+        if index.reflects is not None or self._as_of(table.name, is_table=True) is not None:
+            return None
+        store, of_table = self.stores[index.store], self.stores[table.store]
+        if isinstance(store, FollowedStore) and isinstance(of_table, FollowedStore):
+            return store.followed_version(facts, table.relation)
+        return None
+
+    def _is_being_built(self, facts: RelationFacts) -> bool:
+        store = self.stores[facts.store]
+        if self.request.being_built or not isinstance(store, FollowedStore):
+            return False
+        return store.is_being_built(facts)
 
     def _pin(
         self, store: str, relation: str, as_of: AsOf | None, columns: Sequence[Column]
@@ -167,6 +201,8 @@ def _moment(text: str) -> datetime:
         raise UsageError(f"`reflects` says {text}, which is not a time") from error
 
 
-def _notes(index: Index) -> Iterator[str]:
+def _notes(index: Index, shown: int | None) -> Iterator[str]:
     if index.reflects is not None:
         yield "compared with the version of the table that `reflects` names"
+    if shown is not None:
+        yield f"follows the table: compared with version {shown}"

@@ -22,6 +22,10 @@ READER_GONE_EXIT_CODE = 141
 
 COMMANDS = {
     "check": LazyCommand("scrub.cli.check:check", "Compare tables with their indexes. Reads only."),
+    "index": LazyCommand("scrub.cli.index:index", "Keep Delta indexes in step with their tables."),
+    "backfill": LazyCommand(
+        "scrub.cli.backfill:backfill", "Build indexes while their table is written to."
+    ),
     "catalog": LazyCommand("scrub.cli.catalog:catalog", "Validate or show the catalog."),
     "kv": LazyCommand("scrub.cli.kv:kv", "Write rows as key-value pairs, or show pairs."),
     "init": LazyCommand("scrub.cli.init:init", "Write a first catalog from the tables found."),

@@ -53,6 +53,7 @@ class CheckRequest:
     redact: bool = False
     all_defects: Path | None = None  # every defect goes here as JSON lines, whatever the limit
     fresh: bool = False  # do not resume an interrupted check
+    being_built: bool = False  # check indexes that are not published yet: the gate before that
 
     def checks_of(self, table: Table) -> tuple[str, ...]:
         """The checks of one table: those asked for, or those that its layout makes cheap.

@@ -48,6 +48,17 @@ class ReadableStore(Protocol):
         """Let go of what pinning holds; snapshots that are not lasting end here."""
 
 
+@runtime_checkable
+class FollowedStore(Protocol):
+    """A store whose relations have versions, and whose indexes can say which one they show."""
+
+    def followed_version(self, facts: RelationFacts, table: str) -> int | None:
+        """The version of the table's relation that an index shows; None if it does not say."""
+
+    def is_being_built(self, facts: RelationFacts) -> bool:
+        """Whether an index is not yet meant to be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class EntrySource:
     """Entries of an index as one relation tells them: expected of a table, actual of an index.

@@ -2,6 +2,7 @@
 """Delta tables, one per directory: the log is read without a JVM, the files by whoever scans."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +16,8 @@ from scrub.stores.base import SessionProvider
 from scrub.stores.data_files import DataFile
 from scrub.stores.delta_features import unsupported
 from scrub.stores.delta_log import LogFiles, list_log, openable, version_at
-from scrub.stores.delta_snapshot import resolve
+from scrub.stores.delta_marks import BuildState, build_state, followed_version
+from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, resolve
 from scrub.stores.delta_source import load_delta, pin_delta_source
 from scrub.stores.file_formats import parquet_loader
 from scrub.stores.locations import join, normalise
@@ -78,6 +80,23 @@ class DeltaStore:
         assert version is not None, "a Delta snapshot has a version"
         frame = load_delta(spark, uri, version)
         return frame.select(*[named(c.name).cast(to_spark(c.type)).alias(c.name) for c in columns])
+
+    def followed_version(self, facts: RelationFacts, table: str) -> int | None:
+        """The version of its table that an index's log says it shows."""
+        if not facts.native:
+            return None
+        with self._snapshot(facts) as snapshot:
+            return followed_version(snapshot, table)
+
+    def is_being_built(self, facts: RelationFacts) -> bool:
+        """Whether an index's log says that it is not yet meant to be read."""
+        if not facts.native:
+            return False
+        with self._snapshot(facts) as snapshot:
+            return build_state(snapshot) is BuildState.BUILDING
+
+    def _snapshot(self, facts: RelationFacts) -> AbstractContextManager[DeltaSnapshot]:
+        return open_snapshot(self.root, facts.relation, self.options, facts.snapshot.version)
 
     def _list_log(self, relation: str, uri: str) -> LogFiles:
         try:

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub index`: indexes in Delta that follow their table."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from reports.escaping import printable
+from scrub.cli import options
+from scrub.model.request import SparkOptions
+
+if TYPE_CHECKING:
+    from repair.following import Followed, Step
+    from scrub.app.follow_index import FollowRound
+
+
+@click.group()
+def index() -> None:
+    """Keep indexes in Delta in step with their tables."""
+
+
+@index.command()
+@click.argument("table")
+@click.argument("indexes", nargs=-1, metavar="[INDEX]...")
+@click.option("--every", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help="Go on following, looking for new versions this often.")  # fmt: skip
+@click.option("--from", "from_version", type=click.IntRange(min=0), metavar="VERSION",
+              help="The version of the table that an index not following yet shows.")  # fmt: skip
+@options.catalog
+@options.spark_options
+def follow(
+    table: str,
+    indexes: tuple[str, ...],
+    every: float | None,
+    from_version: int | None,
+    catalog: Path,
+    spark_options: SparkOptions,
+) -> NoReturn:
+    """Bring indexes of TABLE up to its latest version, commit by commit.
+
+    Without INDEX: all indexes that follow the table. Exits with 0 when they are up to date, 1 when
+    an index lacked entries that should have gone (check it), 3 when one cannot be followed.
+    """
+    from scrub.app.follow_index import FollowRequest, follow_always, follow_once
+
+    request = FollowRequest(
+        table=table, indexes=indexes, catalog=catalog, from_version=from_version
+    )
+    if every is None:
+        done = follow_once(request, spark_options=spark_options, on_step=_show_step)
+        _show_round(table, done)
+        raise SystemExit(done.exit_code)
+    done = follow_always(
+        request,
+        every,
+        spark_options=spark_options,
+        on_step=_show_step,
+        on_round=lambda done: _show_refusals(table, done),
+    )
+    raise SystemExit(done.exit_code)
+
+
+def _show_step(name: str, step: "Step") -> None:
+    if step.loaded:
+        what = f"loaded anew, {step.added:,} entries"
+    elif step.added or step.taken or step.absent:
+        what = f"{step.added:,} put, {step.taken:,} deleted"
+        what += f", {step.absent:,} to be deleted were not there" if step.absent else ""
+    else:
+        what = "nothing to change"
+    moment = time.strftime("%H:%M:%S")
+    click.echo(printable(f"{moment}  {name}  version {step.version:,}: {what}"), err=True)
+
+
+def _show_round(table: str, done: "FollowRound") -> None:
+    for one in done.followed:
+        click.echo(printable(f"{table}.{one.index}: {_sentence(one)}"))
+    for name in done.passed_over:
+        click.echo(printable(f"{table}.{name}: does not follow its table"))
+    _show_refusals(table, done)
+
+
+def _sentence(one: "Followed") -> str:
+    added, taken = (sum(getattr(s, name) for s in one.steps) for name in ("added", "taken"))
+    absent = sum(step.absent for step in one.steps)
+    versions = one.version - one.first
+    done = f"shows version {one.version:,}"
+    if versions:
+        plural = "" if versions == 1 else "s"
+        done += f", {versions:,} version{plural} applied: {added:,} put, {taken:,} deleted"
+    else:
+        done += ", was up to date"
+    if one.lag > 0:
+        done += f"; {one.lag:,} behind"
+    if absent:
+        done += f"; {absent:,} entries to be deleted were not there: run scrub check table"
+    return done
+
+
+def _show_refusals(table: str, done: "FollowRound") -> None:
+    for name, error in done.refused:
+        click.echo(printable(f"error: {table}.{name}: {error}"), err=True)
+        if error.hint:
+            click.echo(printable(f"hint: {error.hint}"), err=True)
