@@ -76,6 +76,13 @@ def test_the_command_names_them_and_exits_with_1(scrub: Any) -> None:
     assert [d["primary_key"] for d in json.loads(output)["defects"]] == [{"id": 101}, {"id": 102}]
 
 
+@pytest.mark.parametrize("report_format", ["text", "markdown"])
+def test_the_report_says_what_to_do_about_a_broken_index(scrub: Any, report_format: str) -> None:
+    _, output, _ = scrub("--format", report_format)
+    assert output.count("REINDEX INDEX CONCURRENTLY") == 1
+    assert 'REINDEX INDEX CONCURRENTLY "public"."t_word";' in output
+
+
 def test_where_does_not_apply_to_a_walk(scrub: Any) -> None:
     code, output, _ = scrub("--where", "id < 5")
     assert code == 3  # nothing was looked at

@@ -102,3 +102,21 @@ def test_a_role_that_policies_do_not_apply_to_sees_everything(
     store = store_of(database)
     assert store.pin("t", None, no_session, ()).relation == "t"
     store.close()
+
+
+@pytest.mark.parametrize("filtered", ["p", "p1"])
+def test_policies_of_a_partitioned_table_and_of_a_partition_count_alike(
+    plain_role: Database, database: Database, filtered: str
+) -> None:
+    database.run(
+        "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (100)",
+        f"ALTER TABLE {filtered} ENABLE ROW LEVEL SECURITY",
+        f"GRANT SELECT ON p, p1 TO {conninfo.conninfo_to_dict(plain_role.url)['user']}",
+    )
+    store = store_of(plain_role)
+    with pytest.raises(
+        StoreUnavailable, match=f"row-level security hides rows of public.{filtered} "
+    ):
+        store.pin("p", None, no_session, ())
+    store.close()
