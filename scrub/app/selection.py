@@ -15,7 +15,7 @@ def select_tables(catalog: Catalog, request: CheckRequest) -> tuple[Table, ...]:
     """The tables named, or all; an unknown name is answered with what there is."""
     for name in request.tables:
         if name not in catalog.tables:
-            raise UsageError(f"the catalog has no table {name}", hint=_near(name, catalog.tables))
+            raise UsageError(f"the catalog has no table {name}", hint=near(name, catalog.tables))
     names = dict.fromkeys(request.tables) or catalog.tables
     tables = tuple(catalog.tables[name] for name in names)
     _require_indexes(tables, request)
@@ -38,7 +38,7 @@ def _require_indexes(tables: tuple[Table, ...], request: CheckRequest) -> None:
     for name in request.indexes:
         if name not in known:
             of = ", ".join(table.name for table in tables)
-            raise UsageError(f"there is no index {name} of {of}", hint=_near(name, known))
+            raise UsageError(f"there is no index {name} of {of}", hint=near(name, known))
 
 
 def _require_where(tables: tuple[Table, ...], where: str | None) -> None:
@@ -64,11 +64,11 @@ def _require_as_of(tables: tuple[Table, ...], request: CheckRequest) -> None:
         if as_of.relation is not None and as_of.relation not in known:
             raise UsageError(
                 f"--as-of names {as_of.relation}, which is not part of this check",
-                hint=_near(as_of.relation, known),
+                hint=near(as_of.relation, known),
             )
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
     names = list(dict.fromkeys(known))
     close = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {close[0]}?" if close else f"there is: {', '.join(names) or 'none'}"

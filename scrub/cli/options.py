@@ -37,11 +37,11 @@ def bundle(argument: str, bundle_class: type[Any], *options: Decorator) -> Decor
     return decorate
 
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 catalog = click.option(
     "--catalog",
-    type=_FILE,
+    type=FILE,
     default=Path("scrub.yaml"),
     show_default=True,
     help="The file that describes tables and indexes.",
@@ -75,20 +75,25 @@ check_request = bundle(
                  help="Show at most so many defects; the counts stay exact."),
     click.option("--redact", is_flag=True,
                  help="Show keys and names of differing columns, no other values."),
-    click.option("--all-defects", type=_FILE, callback=read_as(values.new_file),
+    click.option("--all-defects", type=FILE, callback=read_as(values.new_file),
                  help="Write every defect to this file, as JSON lines."),
     click.option("--fresh", is_flag=True, help="Do not resume an interrupted check."),
+)  # fmt: skip
+
+_FORMAT_AND_OUTPUT = (
+    click.option("--format", type=click.Choice(list(FORMATS)), default="text", show_default=True,
+                 help="How the result is written."),
+    click.option("--output", type=FILE, callback=read_as(values.new_file),
+                 help="Write the result to this file instead of standard output."),
 )  # fmt: skip
 
 report_options = bundle(
     "report",
     ReportOptions,
-    click.option("--format", type=click.Choice(list(FORMATS)), default="text", show_default=True,
-                 help="How the result is written."),
-    click.option("--output", type=_FILE, callback=read_as(values.new_file),
-                 help="Write the result to this file instead of standard output."),
+    *_FORMAT_AND_OUTPUT,
     click.option("--explain", is_flag=True, help="Show what would run, and run nothing."),
-)  # fmt: skip
+)
+result_options = bundle("report", ReportOptions, *_FORMAT_AND_OUTPUT)
 
 spark_options = bundle(
     "spark_options",

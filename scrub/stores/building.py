@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from scrub.errors import StoreUnavailable
 from scrub.model.build import Method, State
 
 LOAD = "load"
@@ -17,6 +18,10 @@ LOAD = "load"
 
 class GaveWay(Exception):
     """A writer was in the way; nothing was changed, and less may succeed."""
+
+
+class Disconnected(StoreUnavailable):
+    """The store went away; it may come back."""
 
 
 class Superseded(Exception):

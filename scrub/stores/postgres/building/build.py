@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
 from scrub.model.build import Method, State, duties_in
-from scrub.stores.building import LOAD, Blocker, Clash, GaveWay, Step, Superseded
+from scrub.stores.building import (
+    LOAD,
+    Blocker,
+    Clash,
+    Disconnected,
+    GaveWay,
+    Step,
+    Superseded,
+)
 from scrub.stores.postgres.building import merging, suspects
 from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.briefly import Brief, briefly, patience
@@ -62,7 +70,10 @@ class PostgresBuild:
     @property
     def connection(self) -> "psycopg.Connection[Any]":
         if self._connection is None or self._connection.closed:
-            self._connection = connect(self.place.conninfo)
+            try:
+                self._connection = connect(self.place.conninfo)
+            except StoreUnavailable as error:
+                raise Disconnected(str(error), hint=error.hint) from error
             self._connection.autocommit = True
         return self._connection
 
@@ -116,6 +127,7 @@ class PostgresBuild:
 
     def blockers(self) -> list[Blocker]:
         with self._watched():
+            self._demand_runner()
             table = find_relation(self.connection, self.place.schema, self.place.table_relation)
             leaves = leaves_of(self.connection, table)
             return blockers_of(self.connection, [table.oid, *(leaf.oid for leaf in leaves)])
@@ -315,7 +327,7 @@ class PostgresBuild:
                         brief.execute(statement)
                 for statement in self._functions(State.PUBLIC):
                     brief.execute(statement)
-                self.builds.change(self.connection, self.place.build, state=State.PUBLIC)
+                self.builds.publish(self.connection, self.place.build)
         except _Undone:
             pass
         return tuple(found)
@@ -365,10 +377,10 @@ class PostgresBuild:
                 )
             raise
         except psycopg.Error as error:
-            if self._connection is not None and self._connection.broken:
-                self.close()
-            reason = without_secrets(first_line(error), self.place.conninfo)
-            raise StoreUnavailable(f"PostgreSQL: {reason}") from error
+            reason = f"PostgreSQL: {without_secrets(first_line(error), self.place.conninfo)}"
+            if self._connection is None or self._connection.closed:
+                raise Disconnected(reason) from error
+            raise StoreUnavailable(reason) from error
 
 
 def _bare(name: str) -> str:

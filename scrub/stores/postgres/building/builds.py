@@ -158,6 +158,20 @@ class Builds:
             (*values.values(), build),
         )
 
+    def publish(self, connection: "psycopg.Connection[Any]", build: int) -> None:
+        """From now on each index has a life of its own, so each gets a record of its own."""
+        connection.execute(
+            f"INSERT INTO {self.builds} (table_name, indexes, method, state, rows_expected, "
+            "runner, started) "
+            "SELECT table_name, ARRAY[name], method, %s, rows_expected, runner, started "
+            f"FROM {self.builds}, unnest(indexes[2:]) AS name WHERE id = %s",
+            (State.PUBLIC, build),
+        )
+        connection.execute(
+            f"UPDATE {self.builds} SET indexes = indexes[1:1] WHERE id = %s", (build,)
+        )
+        self.change(connection, build, state=State.PUBLIC)
+
     def add_ranges(
         self,
         connection: "psycopg.Connection[Any]",

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running a build from whatever state it is in to its end.
+
+Each state's work can be repeated, so resuming after a crash is running again. Before any work, the
+writers that may still act as in an earlier state are waited for: after a crash nobody knows whether
+that was done.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from repair.working_off import Stuck, WorkSettings, patiently
+from scrub.model.build import State, next_state
+from scrub.stores.building import LOAD, Clash, IndexBuild, Step
+
+T = TypeVar("T")
+
+WorkOff = Callable[[str], Sequence[Clash]]
+"""Has workers do the ranges of a phase; returns rows that clash."""
+
+Gate = Callable[[], "str | None"]
+"""Checks the new indexes; returns what is wrong with them."""
+
+_POLL_SECONDS = 0.05
+_RANGES_PER_WORKER = 4
+_BATCH = 1_000
+_NAMED_MAX = 5
+_ENDED = (State.PUBLIC, State.REVERSED)
+
+
+class Failed(Exception):
+    """The index cannot be built from what the table holds."""
+
+
+@dataclass(slots=True)
+class Builder:
+    """Takes a build through its states."""
+
+    build: IndexBuild
+    work_off: WorkOff
+    gate: Gate
+    settings: WorkSettings
+    tell: Callable[[str], None]  # what is being done now, for people
+    sleep: Callable[[float], None] = time.sleep
+
+    def run(self) -> State:
+        """Until the indexes are public, or everything is taken back."""
+        while (state := self._state()) not in _ENDED:
+            self._wait_for_writers()
+            if state is State.REVERSING:
+                self.tell("removing what was made")
+                self._patiently(self.build.reverse)
+                continue
+            try:
+                self._work_in(state)
+            except Failed as error:
+                self.build.advance(State.REVERSING, str(error))
+        return state
+
+    def _work_in(self, state: State) -> None:
+        match state:
+            case State.WRITE_AND_DELETE:
+                self._patiently(
+                    lambda: self.build.plan_load(self.settings.workers * _RANGES_PER_WORKER)
+                )
+            case State.BACKFILLING:
+                self.tell("loading entries")
+                _demand_none(self.work_off(LOAD))
+            case State.MERGING:
+                self._patiently(self.build.plan_merge)
+                for index in self.build.indexes:
+                    self.tell(f"merging what writers recorded for {index}")
+                    _demand_none(self.work_off(index))
+            case State.VALIDATING:
+                self._validate()
+                return
+            case _:
+                pass  # writers have been waited for, and there is nothing else to do
+        following = next_state(self.build.method, state)
+        self._patiently(lambda: self.build.advance(following))
+
+    def _validate(self) -> None:
+        self.tell("looking again at rows that may clash")
+        self._until_done(self.build.clear_step)
+        self._until_done(self.build.verify_step)
+        self.tell("checking the index against the table")
+        if (reason := self.gate()) is not None:
+            raise Failed(reason)
+        self.tell("publishing")
+        self._until_done(self.build.verify_step)
+        _demand_none(self._patiently(self.build.publish))
+
+    def _until_done(self, step: Callable[[int], Step]) -> None:
+        while True:
+            done = self._patiently(lambda: step(_BATCH))
+            _demand_none(done.clashes)
+            if done.finished:
+                return
+
+    def _wait_for_writers(self) -> None:
+        """Those who write now; whoever comes later acts as the present state demands."""
+        waiting = {blocker.identity for blocker in self._patiently(self.build.blockers)}
+        deadline = time.monotonic() + self.settings.wait_limit
+        told = False
+        while waiting:
+            left = [b for b in self._patiently(self.build.blockers) if b.identity in waiting]
+            waiting = {blocker.identity for blocker in left}
+            names = "; ".join(blocker.description for blocker in left[:_NAMED_MAX])
+            if waiting and time.monotonic() > deadline:
+                raise Stuck(
+                    f"the build waits for {len(left)} to end that began writing before the last "
+                    f"change of state: {names}",
+                    hint="end them, or give --wait-limit more seconds; then: scrub backfill resume",
+                )
+            if waiting:
+                if not told:
+                    self.tell(f"waiting for writers: {names}")
+                    told = True
+                self.sleep(_POLL_SECONDS)
+
+    def _state(self) -> State:
+        return self._patiently(lambda: self.build.state)
+
+    def _patiently(self, step: Callable[[], T]) -> T:
+        return patiently(step, self.settings.wait_limit, self.build, sleep=self.sleep)
+
+
+def _demand_none(clashes: Sequence[Clash]) -> None:
+    if clashes:
+        shown = "; ".join(map(str, clashes[:_NAMED_MAX]))
+        more = len(clashes) - _NAMED_MAX
+        raise Failed(shown + (f"; and {more} more" if more > 0 else ""))

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers as Spark tasks: each opens a session of its own and works off ranges that are free."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from repair.working_off import Stuck, Worker, WorkSettings
+from scrub.errors import ScrubError, StoreUnavailable
+from scrub.stores.building import Clash, IndexBuild, Superseded
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OpenBuild = Callable[[], IndexBuild]
+"""Gives a task the build; it travels to the task, so it is a plain function with values."""
+
+
+def work_off_in_tasks(
+    spark: "SparkSession", open_build: OpenBuild, settings: WorkSettings, phase: str
+) -> Sequence[Clash]:
+    """Have tasks do the ranges of a phase; what stopped one of them is raised here."""
+    from scrub.spark.tasks import run_in_tasks
+
+    work = partial(_work, open_build=open_build, settings=settings, phase=phase)
+    reports = run_in_tasks(spark, settings.workers, work, "report string").collect()
+    clashes: list[Clash] = []
+    for report in (json.loads(row.report) for row in reports):
+        if report["stuck"]:
+            raise Stuck(report["stuck"], hint=report["hint"])
+        if report["failed"]:
+            raise StoreUnavailable(report["failed"], hint=report["hint"])
+        clashes += [Clash(**clash) for clash in report["clashes"]]
+    return clashes
+
+
+def _work(
+    number: int,  # noqa: ARG001 - all workers are alike
+    open_build: OpenBuild,
+    settings: WorkSettings,
+    phase: str,
+) -> Iterator[pa.RecordBatch]:
+    """Failures are results: as exceptions they would make Spark run the task again."""
+    report: dict[str, object] = {"clashes": [], "stuck": None, "failed": None, "hint": None}
+    build = open_build()
+    try:
+        report["clashes"] = [asdict(clash) for clash in Worker(build, settings).work_off(phase)]
+    except Stuck as error:
+        report |= {"stuck": str(error), "hint": error.hint}
+    except (ScrubError, Superseded) as error:
+        report |= {"failed": str(error), "hint": getattr(error, "hint", None)}
+    finally:
+        build.close()
+    yield pa.RecordBatch.from_pydict({"report": [json.dumps(report)]})

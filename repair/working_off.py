@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker does: take a range that is free, do it chunk by chunk, take the next."""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from repair.pacing import ChunkSize, Pace
+from scrub.errors import StoreUnavailable
+from scrub.stores.building import LOAD, Clash, Disconnected, GaveWay, IndexBuild, Step
+
+T = TypeVar("T")
+
+_IDLE_SECONDS = 0.2
+_RETRY_SECONDS = 0.05
+
+
+class Stuck(StoreUnavailable):
+    """For too long, nothing could be done; what was done stays done."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkSettings:
+    """What workers are told."""
+
+    workers: int
+    chunk_seconds: float = 0.2
+    wait_limit: float = 60.0
+
+
+@dataclass(slots=True)
+class Worker:
+    """One of several that work off the ranges of a phase."""
+
+    build: IndexBuild
+    settings: WorkSettings
+    sleep: Callable[[float], None] = time.sleep
+    _size: ChunkSize = field(init=False)
+    _pace: Pace = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._size = ChunkSize(self.settings.chunk_seconds)
+        self._pace = Pace(self.settings.workers, self.sleep)
+
+    def work_off(self, phase: str) -> tuple[Clash, ...]:
+        """Until every range is done, by whomever, or rows clash."""
+        while numbers := self._patiently(lambda: self.build.unfinished(phase)):
+            claimed = self._claim(phase, numbers)
+            if claimed is None:
+                self.sleep(_IDLE_SECONDS)  # others are at it
+                continue
+            try:
+                clashes = self._work_on(phase, claimed)
+            finally:
+                self._let_go(phase, claimed)
+            if clashes:
+                return clashes
+        return ()
+
+    def _claim(self, phase: str, numbers: Sequence[int]) -> int | None:
+        """Any free range: workers that began at the same end would meet there."""
+        shuffled = random.sample(list(numbers), len(numbers))
+        for number in shuffled:
+            if self._patiently(partial(self.build.claim, phase, number)):
+                return number
+        return None
+
+    def _let_go(self, phase: str, number: int) -> None:
+        try:
+            self.build.release(phase, number)
+        except Disconnected:
+            self.build.close()  # and with the session, the claim
+
+    def _work_on(self, phase: str, number: int) -> tuple[Clash, ...]:
+        while True:
+            began = time.monotonic()
+            step = self._patiently(lambda: self._step(phase, number))
+            if step.clashes:
+                return step.clashes
+            if not step.slow:
+                self._size.took(step.rows, time.monotonic() - began)
+            if step.finished:
+                return ()
+            self._pace.rest(step.rows, step.rows_per_second)
+            if step.paused:
+                self._wait_out_the_pause()
+
+    def _step(self, phase: str, number: int) -> Step:
+        if phase == LOAD:
+            return self.build.load_step(number, self._size.rows)
+        return self.build.merge_step(phase, number, self._size.rows)
+
+    def _wait_out_the_pause(self) -> None:
+        while self._patiently(lambda: self.build.paused):
+            self.sleep(_IDLE_SECONDS)
+
+    def _patiently(self, step: Callable[[], T]) -> T:
+        return patiently(step, self.settings.wait_limit, self.build, self._size, self.sleep)
+
+
+def patiently(
+    step: Callable[[], T],
+    limit: float,
+    build: IndexBuild,
+    size: ChunkSize | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> T:
+    """The step, tried again while writers are in its way or the server is away."""
+    deadline = time.monotonic() + limit
+    pause = _RETRY_SECONDS
+    while True:
+        try:
+            return step()
+        except GaveWay as error:
+            if size is not None:
+                size.gave_way()
+            reason = f"writers were in the way for {limit:.0f} seconds ({error})"
+            cause: Exception = error
+        except Disconnected as error:
+            build.close()
+            reason, cause = str(error), error
+        if time.monotonic() > deadline:
+            raise Stuck(reason, hint="what was done stays done: scrub backfill resume") from cause
+        sleep(pause * random.uniform(0.5, 1.5))
+        pause = min(1.0, pause * 1.5)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds of indexes, as text for people and as JSON for programs."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+from reports.escaping import printable
+from scrub.model.backfill import BackfillPlan, BackfillStatus
+from scrub.model.build import State
+
+_MEANING = {
+    State.DELETE_ONLY: "beginning: writers delete from it, nothing is put yet",
+    State.WRITE_AND_DELETE: "beginning: writers keep it, nothing is loaded yet",
+    State.BACKFILLING: "being loaded",
+    State.MERGE_DELETE_ONLY: "loaded; writers delete from it",
+    State.MERGING: "loaded; what was written meanwhile is being merged",
+    State.VALIDATING: "loaded; being checked",
+    State.PUBLIC: "public",
+    State.REVERSING: "being taken back",
+    State.REVERSED: "not there",
+}
+
+
+def plan_as_text(plan: BackfillPlan) -> str:
+    about = f" (about {plan.rows:,} rows)" if plan.rows is not None else ""
+    how = f", method {plan.method}" if plan.method else ""
+    head = f"To build {', '.join(plan.indexes)} of {plan.table}{about}{how}:"
+    return "\n".join(map(printable, [head, *(f"  - {step}" for step in plan.steps)]))
+
+
+def builds_as_text(builds: Sequence[BackfillStatus]) -> str:
+    if not builds:
+        return "no index of this table was built by scrub"
+    return "\n".join(printable(line) for build in builds for line in _lines(build))
+
+
+def _lines(build: BackfillStatus) -> Iterator[str]:
+    yield f"{', '.join(build.indexes)} of {build.table}: {_MEANING[build.state]} ({build.state})"
+    if build.failure:
+        yield f"  why: {build.failure}"
+    if build.rows or build.state is State.BACKFILLING:
+        of = f" of about {build.rows_expected:,}" if build.state is State.BACKFILLING else ""
+        rate = f", {build.rows_a_second:,.0f} rows/s" if build.rows_a_second else ""
+        left = f", {build.seconds_left:,.0f} s left" if build.seconds_left is not None else ""
+        yield f"  loaded: {build.rows:,}{of} rows, {build.entries:,} entries{rate}{left}"
+        yield (
+            f"  chunks: {build.fast_chunks:,} fast, {build.slow_chunks:,} slow, "
+            f"{build.gave_way:,} gave way to writers, {build.conflicts:,} entries in conflict"
+        )
+    if build.merged:
+        yield f"  merged: {build.merged:,} records of writers"
+    if build.rows_per_second:
+        yield f"  allowed: {build.rows_per_second:,} rows/s"
+    if build.paused:
+        yield "  paused"
+    if build.state in (State.PUBLIC, State.REVERSED):
+        return
+    yield (
+        f"  run by {build.runner}"
+        if build.runner
+        else (f"  nobody runs it: scrub backfill resume {build.table}")
+    )
+    for writer in build.waiting_for:
+        yield f"  writing now: {writer}"
+
+
+def builds_as_json(builds: Sequence[BackfillStatus]) -> str:
+    return json.dumps(
+        {"schema_version": 1, "builds": [_record(build) for build in builds]}, indent=2
+    )
+
+
+def _record(build: BackfillStatus) -> dict[str, object]:
+    values = asdict(build) | {"seconds_left": build.seconds_left}
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in values.items()
+    }

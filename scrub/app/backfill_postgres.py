@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building indexes in PostgreSQL: a build's steps, the workers, and the check before publishing."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from repair.building import Builder
+from repair.chunk_tasks import work_off_in_tasks
+from repair.working_off import WorkSettings, patiently
+from scrub.errors import ScrubError, StoreUnavailable, UsageError
+from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
+from scrub.model.build import Method, State
+from scrub.model.progress import Progress, ProgressListener
+from scrub.model.table import Index, Store, Table
+from scrub.stores.building import LOAD, Clash, GaveWay
+from scrub.stores.postgres.building.build import BuildPlace, PostgresBuild
+from scrub.stores.postgres.building.builds import Build
+from scrub.stores.postgres.building.opening import ENDED, PostgresBuilds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Gate = Callable[[Sequence[str]], "str | None"]
+"""Checks indexes of the table; returns what is wrong with them."""
+
+_WATCH_SECONDS = 0.5
+_TAKE_OVER_SECONDS = 10.0
+_LOOK_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresBackfill:
+    """The indexes of one table, and how to build them."""
+
+    store: Store
+    table: Table
+    indexes: tuple[Index, ...]
+    request: BackfillRequest
+
+    def plan(self) -> BackfillPlan:
+        """What `run` would do; nothing is changed."""
+        with closing(PostgresBuilds(self.store)) as builds:
+            entries = builds.entries(self.table, self.indexes)
+            rows = builds.rows_expected(self.table)
+        made = [
+            f"create {entry.relation} ({', '.join(entry.names)})"
+            + (", unique" if entry.unique else "")
+            for entry in entries
+        ]
+        pace = self.request.rows_per_second
+        return BackfillPlan(
+            table=self.table.name,
+            indexes=tuple(index.name for index in self.indexes),
+            method=self.request.method,
+            rows=rows,
+            steps=(
+                *made,
+                f"create triggers on {entries[0].table} that keep it from then on",
+                f"load the rows in transactions of about {self.request.chunk_seconds:g} s, "
+                f"{self.request.parallel} at a time, "
+                + (f"at most {pace:,} rows/s" if pace else "as fast as they go"),
+                *(
+                    ["merge what was written meanwhile"]
+                    if self.request.method is Method.MERGE
+                    else []
+                ),
+                "check every entry against the table, and publish only if all is well",
+            ),
+        )
+
+    def run(
+        self,
+        session: "Callable[[], SparkSession]",
+        gate: Gate,
+        on_progress: ProgressListener,
+    ) -> BackfillStatus:
+        """Build from the beginning."""
+        with closing(PostgresBuilds(self.store)) as builds:
+            begin = partial(
+                builds.begin,
+                self.table,
+                self.indexes,
+                self.request.method,
+                self.request.rows_per_second,
+            )
+            build = _insistently(begin, self.request.wait_limit)
+            return self._go_on(build, session, gate, on_progress)
+
+    def resume(
+        self,
+        session: "Callable[[], SparkSession]",
+        gate: Gate,
+        on_progress: ProgressListener,
+    ) -> BackfillStatus:
+        """Go on where a build was left."""
+        with closing(PostgresBuilds(self.store)) as builds:
+            record = self._unfinished(builds)
+            build = builds.take_over(self.table, record)
+            if self.request.rows_per_second is not None:
+                builds.adjust(record, rows_per_second=self.request.rows_per_second or None)
+            return self._go_on(build, session, gate, on_progress)
+
+    def cancel(self, on_progress: ProgressListener) -> BackfillStatus:
+        """Take back a build, also one that another process runs."""
+        with closing(PostgresBuilds(self.store)) as builds:
+            record = self._unfinished(builds)
+            build = builds.take_over(self.table, record, _TAKE_OVER_SECONDS)
+            return self._remove(build, "cancelled", on_progress)
+
+    def drop(self, on_progress: ProgressListener) -> BackfillStatus:
+        """Remove an index that is public, with what keeps it."""
+        with closing(PostgresBuilds(self.store)) as builds:
+            (index,) = self.indexes
+            found = [b for b in builds.of_table(self.table) if b.indexes == (index.name,)]
+            record = next((b for b in found if b.state is State.PUBLIC), None)
+            if record is None:
+                raise UsageError(
+                    f"index {index.name} of table {self.table.name} was not built by scrub, or is "
+                    "not public",
+                    hint="scrub backfill status shows what there is",
+                )
+            build = builds.take_over(self.table, record)
+            return self._remove(build, "dropped", on_progress)
+
+    def adjust(self, **values: object) -> BackfillStatus:
+        """Change the pace of a build that runs, or pause it."""
+        with closing(PostgresBuilds(self.store)) as builds:
+            builds.adjust(self._unfinished(builds), **values)
+            return self._status(builds, self._unfinished(builds))
+
+    def status(self) -> list[BackfillStatus]:
+        """The latest build of each index; those asked for, or all."""
+        with closing(PostgresBuilds(self.store)) as builds:
+            names = [index.name for index in self.indexes]
+            seen: set[str] = set()
+            found = []
+            for record in builds.of_table(self.table):
+                if set(record.indexes) & set(names) and not set(record.indexes) <= seen:
+                    found.append(self._status(builds, record))
+                seen |= set(record.indexes)
+            return found
+
+    def _unfinished(self, builds: PostgresBuilds) -> Build:
+        record = builds.unfinished(self.table)
+        names = {index.name for index in self.indexes}
+        if record is None or (names and not names & set(record.indexes)):
+            raise UsageError(
+                f"no build of table {self.table.name} is under way",
+                hint="scrub backfill status shows what there is",
+            )
+        return record
+
+    def _go_on(
+        self,
+        build: PostgresBuild,
+        session: "Callable[[], SparkSession]",
+        gate: Gate,
+        on_progress: ProgressListener,
+    ) -> BackfillStatus:
+        place, request = build.place, self.request
+        settings = WorkSettings(request.parallel, request.chunk_seconds, request.wait_limit)
+
+        def work_off(phase: str) -> Sequence[Clash]:
+            with self._watching(place, phase, on_progress):
+                return work_off_in_tasks(session(), partial(PostgresBuild, place), settings, phase)
+
+        def tell(what: str) -> None:
+            on_progress(Progress(phase=what))
+
+        with closing(build):
+            check = partial(gate, build.indexes)
+            Builder(build, work_off, check, settings, tell).run()
+        return self._ended(place)
+
+    def _remove(
+        self,
+        build: PostgresBuild,
+        reason: str,
+        on_progress: ProgressListener,
+    ) -> BackfillStatus:
+        settings = WorkSettings(1, wait_limit=self.request.wait_limit)
+
+        def tell(what: str) -> None:
+            on_progress(Progress(phase=what))
+
+        with closing(build):
+            patiently(
+                lambda: build.advance(State.REVERSING, reason), self.request.wait_limit, build
+            )
+            Builder(build, _no_work, _no_gate, settings, tell).run()
+        return self._ended(build.place)
+
+    def _ended(self, place: BuildPlace) -> BackfillStatus:
+        """Asked in a new session: the server may have been restarted meanwhile."""
+        with closing(PostgresBuilds(self.store)) as builds:
+            status = self._status(builds, builds.builds.get(builds.connection, place.build))
+        # Published indexes have a record each; what was counted is that of the first.
+        return replace(status, indexes=tuple(entry.index for entry in place.entries))
+
+    def _status(self, builds: PostgresBuilds, record: Build) -> BackfillStatus:
+        before = sum(of.rows for of in builds.ranges(record) if of.phase == LOAD)
+        runner = builds.holder(self.table) if record.state not in ENDED else None
+        rate = None
+        began = time.monotonic()
+        if runner and record.state is State.BACKFILLING:
+            time.sleep(_LOOK_SECONDS)
+        ranges = builds.ranges(record)
+        load = [of for of in ranges if of.phase == LOAD]
+        rows = sum(of.rows for of in load)
+        if rows > before:
+            rate = (rows - before) / (time.monotonic() - began)
+        waiting: tuple[str, ...] = ()
+        if record.state not in (*ENDED, State.BACKFILLING, State.MERGING):
+            waiting = tuple(b.description for b in builds.writers(self.table))
+        return BackfillStatus(
+            table=self.table.name,
+            indexes=record.indexes,
+            state=record.state,
+            method=record.method,
+            rows=rows,
+            rows_expected=record.rows_expected,
+            entries=sum(of.entries for of in load),
+            rows_a_second=rate,
+            fast_chunks=sum(of.fast for of in load),
+            slow_chunks=sum(of.slow for of in load),
+            gave_way=sum(of.retried for of in ranges),
+            conflicts=sum(of.conflicts for of in ranges),
+            merged=sum(of.rows for of in ranges if of.phase != LOAD),
+            rows_per_second=record.rows_per_second,
+            paused=record.paused,
+            runner=runner,
+            failure=record.failure,
+            started=record.started,
+            changed=record.changed,
+            waiting_for=waiting,
+        )
+
+    @contextmanager
+    def _watching(
+        self, place: BuildPlace, phase: str, on_progress: ProgressListener
+    ) -> Iterator[None]:
+        """Show how far workers are, and pass on the pause file, which they cannot see."""
+        done = threading.Event()
+        watch = threading.Thread(
+            target=self._watch, args=(place, phase, on_progress, done), daemon=True
+        )
+        watch.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watch.join()
+
+    def _watch(
+        self, place: BuildPlace, phase: str, on_progress: ProgressListener, done: threading.Event
+    ) -> None:
+        what = "loading entries" if phase == LOAD else f"merging records of {phase}"
+        while not done.wait(_WATCH_SECONDS):
+            try:
+                with closing(PostgresBuilds(self.store)) as builds:
+                    while not done.wait(_WATCH_SECONDS):
+                        self._look(builds, place, phase, what, on_progress)
+            except (ScrubError, OSError):
+                continue  # it is only watching; those who work tell what is wrong
+
+    def _look(
+        self,
+        builds: PostgresBuilds,
+        place: BuildPlace,
+        phase: str,
+        what: str,
+        on_progress: ProgressListener,
+    ) -> None:
+        import psycopg
+
+        try:
+            record = builds.builds.get(builds.connection, place.build)
+            file = self.request.pause_file
+            if file is not None and file.exists() != record.paused:
+                builds.adjust(record, paused=file.exists())
+            rows = sum(of.rows for of in builds.ranges(record) if of.phase == phase)
+        except psycopg.Error as error:
+            raise StoreUnavailable(str(error)) from error
+        total = record.rows_expected if phase == LOAD else None
+        shown = f"{what} (paused)" if record.paused else what
+        on_progress(Progress(phase=shown, rows_done=rows, rows_total=total))
+
+
+def _insistently(begin: Callable[[], PostgresBuild], limit: float) -> PostgresBuild:
+    deadline = time.monotonic() + limit
+    while True:
+        try:
+            return begin()
+        except GaveWay as error:
+            if time.monotonic() > deadline:
+                raise StoreUnavailable(
+                    f"for {limit:g} seconds, writers left no moment in which to create triggers "
+                    f"({error})",
+                    hint="try again when fewer long transactions write, or give --wait-limit more",
+                ) from error
+            time.sleep(_WATCH_SECONDS)
+
+
+def _no_work(phase: str) -> Sequence[Clash]:
+    raise AssertionError(f"nothing of {phase} is done while a build is taken back")
+
+
+def _no_gate() -> str | None:
+    raise AssertionError("what is taken back is not checked")

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a backfill, what it would do, and how far it has come."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from scrub.model.build import Method, State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillRequest:
+    """Indexes of one table, and how gently to build them."""
+
+    table: str
+    indexes: tuple[str, ...]
+    catalog: Path = Path("scrub.yaml")
+    method: Method = Method.INIT_PUT
+    parallel: int = 2
+    rows_per_second: int | None = None
+    chunk_seconds: float = 0.2
+    wait_limit: float = 60.0
+    pause_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillPlan:
+    """What a build would do."""
+
+    table: str
+    indexes: tuple[str, ...]
+    method: Method | None  # None where the store has one way only
+    rows: int | None  # about
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillStatus:
+    """A build as it is now."""
+
+    table: str
+    indexes: tuple[str, ...]
+    state: State
+    method: Method | None = None
+    rows: int = 0
+    rows_expected: int | None = None
+    entries: int = 0
+    rows_a_second: float | None = None  # now, while it runs
+    fast_chunks: int = 0
+    slow_chunks: int = 0
+    gave_way: int = 0
+    conflicts: int = 0
+    merged: int = 0
+    rows_per_second: int | None = None  # allowed
+    paused: bool = False
+    runner: str | None = None  # who runs it, if anybody does
+    failure: str | None = None
+    started: datetime | None = None
+    changed: datetime | None = None
+    waiting_for: tuple[str, ...] = field(default=())
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Of reading the table, at the present rate."""
+        if self.state is not State.BACKFILLING or not self.rows_a_second:
+            return None
+        left = max(0, (self.rows_expected or 0) - self.rows)
+        return left / self.rows_a_second

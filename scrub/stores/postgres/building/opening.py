@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The builds of a PostgreSQL store: beginning one, taking one over, looking at them.
+
+One process at a time runs builds of a table. It holds a lock that ends with its session, so a dead
+process holds nobody up, and it signs the build, so that workers it left behind notice and stop.
+"""
+
+import time
+import uuid
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import StoreUnavailable, UsageError
+from scrub.model.build import Method, State
+from scrub.model.table import Index, Store, Table
+from scrub.stores.building import Blocker
+from scrub.stores.postgres.building.beginning import begin, entries_of
+from scrub.stores.postgres.building.blocking import blockers_of
+from scrub.stores.postgres.building.build import BuildPlace, PostgresBuild
+from scrub.stores.postgres.building.builds import Build, Builds, Range
+from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.connections import connect, conninfo_of
+from scrub.stores.postgres.relations import find_relation, leaves_of
+
+if TYPE_CHECKING:
+    import psycopg
+
+_POLL_SECONDS = 0.1
+ENDED = (State.PUBLIC, State.REVERSED)
+_HOLDER = """
+    SELECT a.pid, a.usename, date_trunc('second', a.backend_start)::text
+    FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(%s, 0)
+"""
+
+
+class PostgresBuilds:
+    """Builds of one store, through one session that holds the lock of whoever runs them."""
+
+    def __init__(self, store: Store) -> None:
+        self.schema = store.schema or "public"
+        self.conninfo = conninfo_of(store.url, store.options)
+        self.builds = Builds(self.schema)
+
+    @cached_property
+    def connection(self) -> "psycopg.Connection[Any]":
+        connection = connect(self.conninfo)
+        connection.autocommit = True
+        return connection
+
+    def close(self) -> None:
+        if "connection" in self.__dict__:
+            self.connection.close()
+
+    def entries(self, table: Table, indexes: Sequence[Index]) -> tuple[EntrySql, ...]:
+        return entries_of(self.connection, self.schema, table, indexes)
+
+    def rows_expected(self, table: Table) -> int | None:
+        return find_relation(self.connection, self.schema, table.relation).rows
+
+    def begin(
+        self,
+        table: Table,
+        indexes: Sequence[Index],
+        method: Method,
+        rows_per_second: int | None,
+    ) -> PostgresBuild:
+        """A new build. Raises GaveWay while writers hold the table's lock."""
+        self.hold(table)
+        if (other := self.unfinished(table)) is not None:
+            raise UsageError(
+                f"table {table.name}: a build of {', '.join(other.indexes)} is under way "
+                f"({other.state})",
+                hint="scrub backfill resume or scrub backfill cancel it first",
+            )
+        entries = self.entries(table, indexes)
+        build = begin(self.connection, self.schema, table, entries, method, rows_per_second)
+        return self._signed(table, build, method, entries)
+
+    def take_over(
+        self, table: Table, record: Build, patience_seconds: float = 0.0
+    ) -> PostgresBuild:
+        """Run a build that another process began; one that still runs notices, and stops."""
+        if patience_seconds:
+            self.builds.change(self.connection, record.id, runner=uuid.uuid4().hex)
+        self._hold_soon(table, patience_seconds)
+        indexes = [index for index in table.indexes if index.name in record.indexes]
+        if len(indexes) != len(record.indexes):
+            gone = sorted(set(record.indexes) - {index.name for index in indexes})
+            raise UsageError(
+                f"the catalog no longer has index {', '.join(gone)} of table {table.name}, which "
+                "is being built",
+                hint="put it back, to resume or to cancel the build",
+            )
+        entries = self.entries(table, indexes)
+        return self._signed(table, record.id, record.method, entries)
+
+    def _signed(
+        self, table: Table, build: int, method: Method, entries: tuple[EntrySql, ...]
+    ) -> PostgresBuild:
+        runner = uuid.uuid4().hex
+        self.builds.change(self.connection, build, runner=runner)
+        return PostgresBuild(
+            BuildPlace(self.conninfo, self.schema, table.relation, build, runner, method, entries)
+        )
+
+    def _hold_soon(self, table: Table, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return self.hold(table)
+            except StoreUnavailable:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_SECONDS)
+
+    def holder(self, table: Table) -> str | None:
+        """The session that runs a build of the table now."""
+        row = self.connection.execute(_HOLDER, (self._lock_name(table),)).fetchone()
+        return f"session {row[0]} of {row[1]}, since {row[2]}" if row else None
+
+    def _lock_name(self, table: Table) -> str:
+        return f"scrub builds {self.schema}.{table.relation}"
+
+    def hold(self, table: Table) -> None:
+        """Be the one that runs builds of this table."""
+        row = self.connection.execute(
+            "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (self._lock_name(table),)
+        ).fetchone()
+        if row is not None and row[0]:
+            return
+        raise StoreUnavailable(
+            f"another process runs a build of table {table.name}: "
+            + (self.holder(table) or "it has just begun"),
+            hint="look at it with scrub backfill status",
+        )
+
+    def of_table(self, table: Table) -> list[Build]:
+        return self.builds.of_table(self.connection, table.name)
+
+    def unfinished(self, table: Table) -> Build | None:
+        found = self.of_table(table)
+        return next((build for build in found if build.state not in ENDED), None)
+
+    def ranges(self, build: Build) -> list[Range]:
+        return self.builds.ranges_of(self.connection, build.id)
+
+    def writers(self, table: Table) -> list[Blocker]:
+        """Who writes to the table now, or holds what it wrote."""
+        relation = find_relation(self.connection, self.schema, table.relation)
+        leaves = leaves_of(self.connection, relation)
+        return blockers_of(self.connection, [relation.oid, *(leaf.oid for leaf in leaves)])
+
+    def adjust(self, build: Build, **values: object) -> None:
+        """Change the pace, or pause; workers see it with their next chunk."""
+        self.builds.change(self.connection, build.id, **values)
