@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrub.app.delta_selection import Session, build_of, lazy_session, select
-from scrub.errors import ScrubError, UsageError
+from scrub.errors import ScrubError, StoreUnavailable, UsageError
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import SparkOptions
 
@@ -77,12 +77,19 @@ def follow_always(
             began = time.monotonic()
             done = _round(request, session, on_step)
             on_round(done)
-            if done.refused:
+            if any(_is_final(error) for _, error in done.refused):
                 return done
             request = FollowRequest(
                 table=request.table, indexes=request.indexes, catalog=request.catalog
             )
             sleep(max(every_seconds - (time.monotonic() - began), 0))
+
+
+def _is_final(error: ScrubError) -> bool:
+    """Whether trying again will not help; a store that does not answer now may do so later."""
+    from scrub.stores.delta_changes import CannotFollow
+
+    return isinstance(error, CannotFollow) or not isinstance(error, StoreUnavailable)
 
 
 def _round(request: FollowRequest, session: Session, on_step: IndexStepListener) -> FollowRound:

@@ -52,12 +52,13 @@ def follow(
         done = follow_once(request, spark_options=spark_options, on_step=_show_step)
         _show_round(table, done)
         raise SystemExit(done.exit_code)
+    show = [_show_round]  # once; later only what happens
+
+    def on_round(done: "FollowRound") -> None:
+        (show.pop() if show else _show_refusals)(table, done)
+
     done = follow_always(
-        request,
-        every,
-        spark_options=spark_options,
-        on_step=_show_step,
-        on_round=lambda done: _show_refusals(table, done),
+        request, every, spark_options=spark_options, on_step=_show_step, on_round=on_round
     )
     raise SystemExit(done.exit_code)
 

@@ -98,7 +98,10 @@ def open_snapshot(
         try:
             table = DeltaTable(location, version=version, storage_options=dict(options) or None)
         except TableNotFoundError as error:
-            raise RelationMismatch(f"there is no Delta table {relation} in {root}") from error
+            raise RelationMismatch(
+                f"there is no Delta table {relation} in {root}",
+                hint="an index that is not there yet must be built: scrub backfill run",
+            ) from error
         except (DeltaError, OSError, ValueError) as error:
             text = next(iter(str(error).splitlines()), type(error).__name__)
             raise StoreUnavailable(f"Delta log of {relation}: {text}") from error
