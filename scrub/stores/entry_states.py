@@ -50,6 +50,7 @@ class _Held:
     values: Values
     found: int | None = None  # its number among the entries found
     given: int | None = None  # its number among the entries to be written
+    marked: bool = False  # as deleted, where relations mark what is
 
 
 @dataclass(slots=True)
@@ -61,15 +62,18 @@ class EntryStates:
     gone: set[int] = field(default_factory=set)  # numbers of found entries that are to be removed
 
     @classmethod
-    def of(cls, shape: EntryShape, found: Sequence[Values]) -> "EntryStates":
+    def of(
+        cls, shape: EntryShape, found: Sequence[Values], marks: Sequence[bool] | None = None
+    ) -> "EntryStates":
         states = cls(shape)
         for number, values in enumerate(found):
-            states.held.setdefault(identity(shape, values), []).append(_Held(values, found=number))
+            held = _Held(values, found=number, marked=bool(marks and marks[number]))
+            states.held.setdefault(identity(shape, values), []).append(held)
         return states
 
     def init_put(self, values: Values, given: int, fail_on_tombstones: bool) -> Outcome:
         there = self._there(values)
-        if any(held.values == values for held in there):
+        if any(held.values == values and not held.marked for held in there):
             return Outcome.UNCHANGED
         if any(not self._is_tombstone(held) for held in there) or (there and fail_on_tombstones):
             return Outcome.CONFLICT
@@ -80,9 +84,7 @@ class EntryStates:
         there = self._there(values)
         equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
         if equal:
-            keeps = self.shape.tombstones is Tombstones.NULL_VALUE
-            tombstone = _Held(self._tombstone(values), given=given) if keeps else None
-            self._replace(equal, tombstone)
+            self._replace(equal, self._left_by(values, given))
             return Outcome.WRITTEN
         absent = all(map(self._is_tombstone, there))
         return Outcome.UNCHANGED if absent else Outcome.CONFLICT
@@ -138,9 +140,19 @@ class EntryStates:
         if new is not None:
             self.held.setdefault(identity(self.shape, new.values), []).append(new)
 
+    def _left_by(self, values: Values, given: int) -> _Held | None:
+        """What a deleted entry leaves in its place."""
+        match self.shape.tombstones:
+            case Tombstones.NONE:
+                return None
+            case Tombstones.MARKED:
+                return _Held(values, given=given, marked=True)
+            case Tombstones.NULL_VALUE:
+                return _Held(self._tombstone(values), given=given)
+
     def _is_tombstone(self, held: _Held) -> bool:
         if self.shape.tombstones is not Tombstones.NULL_VALUE:
-            return False
+            return held.marked
         return held.values == self._tombstone(held.values)
 
     def _tombstone(self, values: Values) -> Values:
