@@ -2,6 +2,7 @@
 """Conditional writes where PostgreSQL has more than the contract speaks of."""
 
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -80,8 +81,9 @@ def test_types_and_names_of_the_server_are_kept(database: Database) -> None:
         suffix=(column("k", "decimal(5,0)", nullable=False),),
     )
     store = writer(database)
-    assert store.init_put(named, entries(("odd", 1)), fail_on_tombstones=True) == [WRITTEN]
-    assert store.init_put(named, entries(("odd", 1)), fail_on_tombstones=True) == [UNCHANGED]
+    one = pa.table({"v": ["odd"], "k": pa.array([Decimal(1)], pa.decimal128(5, 0))})
+    assert store.init_put(named, one, fail_on_tombstones=True) == [WRITTEN]
+    assert store.init_put(named, one, fail_on_tombstones=True) == [UNCHANGED]
     assert database.rows('SELECT v::text, k FROM "an ""index"""') == [("odd", 1)]
 
 
