@@ -44,7 +44,8 @@ def _body(entry: EntrySql, duties: Duties) -> str:
     unchanged = ""
     if duties.index is Duty.ENFORCE:
         # Only here is the entry known to be there: before, an update may have to bring it.
-        unchanged = "IF had AND has AND o IS NOT DISTINCT FROM n THEN RETURN NULL; END IF;"
+        # Compared byte by byte: 1.0 and 1.00 are equal, and not the same.
+        unchanged = "IF had AND has AND o *= n THEN RETURN NULL; END IF;"
     deletes = "\n".join(keeper.delete() for keeper in keepers)
     puts = "\n".join(keeper.put() for keeper in keepers if keeper.duty in _PUTS)
     return f"""
@@ -164,7 +165,18 @@ class _Keeper:
         def delete(matching: str) -> str:
             return f"DELETE FROM {self.relation} AS t WHERE {matching} AND {owner};"
 
-        return "\n".join(_matching(self.entry.indexed, (), delete))
+        deletes = "\n".join(_matching(self.entry.indexed, (), delete))
+        # A transaction with an older snapshot neither sees nor deletes what the builder put since.
+        # To put the entry and delete that again fails if there is such a one, else it is nothing.
+        return f"""{deletes}
+        IF NOT FOUND AND current_setting('transaction_isolation') <> 'read committed' THEN
+            {self._by_arbiter("o", self._probe)}
+            {deletes}
+        END IF;"""
+
+    def _probe(self, arbiter: Arbiter) -> str:
+        return f"""INSERT INTO {self.relation} AS t ({self._columns})
+            VALUES ({self._record("o")}) ON CONFLICT {arbiter.target} DO NOTHING;"""
 
     @property
     def _columns(self) -> str:
