@@ -43,7 +43,7 @@ class ChunkSql:
         For a merge, entries that found none are left: the rows become suspects, since the record
         of whoever came later tells who is right.
         """
-        scanned = self._scanned(of, rows, "")
+        scanned = (("scanned", f"MATERIALIZED ({self._scanned(of, rows)})"),)
         merging = self.method is Method.MERGE
         complete = "true" if merging else "c.wanted = c.put"
         suspected = [part for n, e in enumerate(self.entries) for part in _suspected(n, e)]
@@ -52,14 +52,28 @@ class ChunkSql:
         )
 
     def slow(self, of: Range, rows: int) -> str:
-        """Read under lock and put, tombstones notwithstanding."""
-        scanned = self._scanned(of, rows, " FOR SHARE OF r")
+        """Read under lock and put, tombstones notwithstanding.
+
+        Which rows those are is settled before they are locked: one that a writer moves meanwhile
+        is the writer's, and must not take the position along to where it goes.
+        """
+        keys = ", ".join(f"r.{key.name} AS k{n}" for n, key in enumerate(self._keys))
+        same = " AND ".join(f"r.{key.name} = l.k{n}" for n, key in enumerate(self._keys))
+        table = self.entries[0].table
+        scanned = (
+            ("listed", f"MATERIALIZED (SELECT {keys} FROM {self._next(of, rows)})"),
+            (
+                "scanned",
+                f"MATERIALIZED (SELECT {self._values} FROM {table} AS r JOIN listed AS l ON {same} "
+                "FOR SHARE OF r)",
+            ),
+        )
         return self._statement(of, rows, scanned, self.same_or_tombstone, "slow", "true", ())
 
     def clashes(self, number: int, of: Range, rows: int) -> Iterator[str]:
         """Who has the place of entries that the slow path could not put; to be asked after it."""
         entry = self.entries[number]
-        scanned = self._scanned(of, rows, "")
+        scanned = self._scanned(of, rows)
         for arbiter in entry.arbiters:
             yield clashes(
                 entry,
@@ -67,17 +81,22 @@ class ChunkSql:
                 f"SELECT {_own(number, entry)} FROM ({scanned}) AS s WHERE h{number}",
             )
 
-    def _scanned(self, of: Range, rows: int, lock: str) -> str:
+    def _scanned(self, of: Range, rows: int) -> str:
+        return f"SELECT {self._values} FROM {self._next(of, rows)}"
+
+    @property
+    def _values(self) -> str:
+        """Key, whether there is an entry, and the entry, of a row and for each index."""
         values = [f"r.{key.name} AS k{n}" for n, key in enumerate(self._keys)]
         for number, entry in enumerate(self.entries):
             values.append(f"{entry.covered} AS h{number}")
             values += [f"{part.value} AS c{number}_{n}" for n, part in enumerate(entry.parts)]
+        return ", ".join(values)
+
+    def _next(self, of: Range, rows: int) -> str:
         where = within(self._keys, of.position, of.upper_key)
         order = ", ".join(f"r.{key.name}" for key in self._keys)
-        return (
-            f"SELECT {', '.join(values)} FROM {self.entries[0].table} AS r WHERE {where} "
-            f"ORDER BY {order} LIMIT {rows}{lock}"
-        )
+        return f"{self.entries[0].table} AS r WHERE {where} ORDER BY {order} LIMIT {rows}"
 
     @staticmethod
     def _same(entry: EntrySql) -> str:
@@ -94,13 +113,14 @@ class ChunkSql:
         self,
         of: Range,
         rows: int,
-        scanned: str,
+        scanned: Sequence[tuple[str, str]],
         on_conflict: Callable[[EntrySql], str],
         path: str,
         complete: str,
         further: Sequence[tuple[str, str]],
     ) -> str:
-        parts = [("scanned", f"MATERIALIZED ({scanned})")]
+        parts = [*scanned]
+        read = scanned[0][0]
         puts = []
         for number, entry in enumerate(self.entries):
             for arbiter_number, arbiter in enumerate(entry.arbiters):
@@ -112,12 +132,10 @@ class ChunkSql:
             f"(SELECT count(*) FROM scanned WHERE h{number})" for number in range(len(self.entries))
         )
         done = " + ".join(f"(SELECT count(*) FROM {name})" for name in puts)
-        counted = (
-            f"SELECT (SELECT count(*) FROM scanned) AS rows, {wanted} AS wanted, {done} AS put"
-        )
+        counted = f"SELECT (SELECT count(*) FROM {read}) AS rows, {wanted} AS wanted, {done} AS put"
         parts.append(("counted", f"({counted})"))
         parts += further
-        parts.append(("checkpoint", f"({self._checkpoint(of, rows, path, complete)})"))
+        parts.append(("checkpoint", f"({self._checkpoint(of, rows, read, path, complete)})"))
         return f"""
             WITH {", ".join(f"{name} AS {text}" for name, text in parts)}
             SELECT c.rows, c.wanted, c.put, (SELECT count(*) FROM checkpoint),
@@ -125,13 +143,13 @@ class ChunkSql:
             FROM counted c, {self.builds.builds} b WHERE b.id = {self.build}
         """
 
-    def _checkpoint(self, of: Range, rows: int, path: str, complete: str) -> str:
+    def _checkpoint(self, of: Range, rows: int, read: str, path: str, complete: str) -> str:
         last = ", ".join(f"k{n} DESC" for n in range(len(self._keys)))
         key = ", ".join(f"k{n}::text" for n in range(len(self._keys)))
         return f"""
             UPDATE {self.builds.ranges} AS g
             SET position = coalesce(
-                    (SELECT ARRAY[{key}] FROM scanned ORDER BY {last} LIMIT 1), g.position),
+                    (SELECT ARRAY[{key}] FROM {read} ORDER BY {last} LIMIT 1), g.position),
                 done = c.rows < {rows}, rows = g.rows + c.rows, entries = g.entries + c.put,
                 {path} = g.{path} + 1, conflicts = g.conflicts + c.wanted - c.put
             FROM counted c, {self.builds.builds} b
