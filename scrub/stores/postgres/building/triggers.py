@@ -76,20 +76,23 @@ def _leaving(entry: EntrySql, relation: str, duty: Duty) -> str:
     values = ", ".join(f"{part.value} AS {part.name}" for part in entry.parts)
     # Only when it runs is it known which partition it is.
     rows = f"SELECT {values} FROM ONLY %s AS r WHERE {entry.covered}"
+    indexed = " AND ".join(
+        f"t.{part.name} IS NOT DISTINCT FROM e.{part.name}" for part in entry.indexed
+    )
+    owner = entry.same_owner("t", "e")
     if duty in _TOMBSTONES:
+        # Of two rows with one key, either may have the entry: so what is there is marked first.
         statements = [
-            f"INSERT INTO {relation} AS t ({', '.join(entry.names)}, {identifier(MARK)}) "
-            f"SELECT {arbiter.distinct}e.*, true FROM ({rows}) AS e "
-            f"WHERE {arbiter.condition or 'true'} "
-            f"ON CONFLICT {arbiter.target} DO UPDATE SET {identifier(MARK)} = true "
-            f"WHERE {entry.same_owner('t', 'excluded')}"
-            for arbiter in entry.arbiters
+            f"UPDATE {relation} AS t SET {identifier(MARK)} = true FROM ({rows}) AS e "
+            f"WHERE {owner} AND {indexed}",
+            *(
+                f"INSERT INTO {relation} AS t ({', '.join(entry.names)}, {identifier(MARK)}) "
+                f"SELECT {arbiter.distinct}e.*, true FROM ({rows}) AS e "
+                f"WHERE {arbiter.condition or 'true'} ON CONFLICT {arbiter.target} DO NOTHING"
+                for arbiter in entry.arbiters
+            ),
         ]
     else:
-        indexed = " AND ".join(
-            f"t.{part.name} IS NOT DISTINCT FROM e.{part.name}" for part in entry.indexed
-        )
-        owner = entry.same_owner("t", "e")
         statements = [
             f"DELETE FROM {relation} AS t USING ({rows}) AS e WHERE {owner} AND {indexed}"
         ]
