@@ -36,6 +36,7 @@ def creating(entry: EntrySql, server_version: int, with_temporary: bool) -> Iter
         keys = ", ".join(key.name for key in entry.primary_key)
         # Without any index, so that writers never wait for one another here.
         yield f"CREATE TABLE {entry.suspects} AS SELECT {keys} FROM {entry.table} WITH NO DATA"
+        yield f"ALTER TABLE {entry.suspects} REPLICA IDENTITY FULL"
 
 
 def _entries(entry: EntrySql, relation: str, name: str) -> Iterator[str]:
