@@ -20,13 +20,17 @@ _WRITING = (
     "AccessExclusiveLock",
 )
 _BLOCKERS = """
-    SELECT DISTINCT l.virtualtransaction, l.pid, a.usename, a.application_name, a.state,
+    SELECT DISTINCT coalesce('prepared ' || x.transactionid::text, l.virtualtransaction),
+           l.pid, a.usename, a.application_name, a.state,
            date_trunc('second', clock_timestamp() - a.xact_start)::text,
            p.gid, date_trunc('second', clock_timestamp() - p.prepared)::text
     FROM pg_locks l
     LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-    LEFT JOIN pg_prepared_xacts p
-           ON l.pid IS NULL AND split_part(l.virtualtransaction, '/', 2) = p.transaction::text
+    -- A prepared transaction has no session, but it goes on holding the lock on its own number.
+    LEFT JOIN pg_locks x
+           ON l.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
+          AND x.mode = 'ExclusiveLock' AND x.virtualtransaction = l.virtualtransaction
+    LEFT JOIN pg_prepared_xacts p ON p.transaction = x.transactionid
     WHERE l.locktype = 'relation' AND l.granted AND l.mode = ANY(%s)
       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND l.relation = ANY(%s::oid[]) AND l.pid IS DISTINCT FROM pg_backend_pid()
@@ -44,7 +48,7 @@ def _described(row: Sequence[Any]) -> str:
     pid, user, application, state, age, prepared, prepared_age = row
     if pid is None:
         since = f", prepared {prepared_age} ago" if prepared_age else ""
-        return f"prepared transaction {prepared or 'of another role'!r}{since}"
+        return f"prepared transaction {prepared!r}{since}" if prepared else "a prepared transaction"
     who = f"session {pid}" + (f" of {user}" if user else "")
     if application:
         who += f" ({application})"
