@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -137,7 +136,7 @@ class Loader:
             if info.base_name.endswith(".parquet") and not info.base_name.startswith("."):
                 metadata = pq.read_metadata(info.path, filesystem=filesystem)
                 total += metadata.num_rows
-                name = quote(f"{folder}/{info.base_name}")
+                name = f"{folder}/{info.base_name}"
                 if metadata.num_rows:
                     adds.append(add_action(name, info.size, {}, metadata))
         return adds, total, lambda: filesystem.delete_dir(path)

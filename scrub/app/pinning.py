@@ -12,7 +12,7 @@ from scrub.model.plan import NotChecked
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf, CheckRequest
 from scrub.model.table import Column, Index, Reflects, Table
-from scrub.stores.base import FollowedStore, ReadableStore, SessionProvider
+from scrub.stores.base import FollowedStore, Following, ReadableStore, SessionProvider
 from scrub.stores.reflected import reflected_point
 
 
@@ -69,7 +69,7 @@ class Pins:
             return
         try:
             index_facts = self._pin_index(index)
-            if self._is_being_built(index_facts):
+            if self._following(index_facts, table).being_built and not self.request.being_built:
                 self._skip(table, index, "it is still being built")
                 return
             table_facts = self._pin_table(table, index, index_facts)
@@ -126,16 +126,13 @@ class Pins:
         """The version of the table that the index says it shows, unless the user says otherwise."""
         if index.reflects is not None or self._as_of(table.name, is_table=True) is not None:
             return None
-        store, of_table = self.stores[index.store], self.stores[table.store]
-        if isinstance(store, FollowedStore) and isinstance(of_table, FollowedStore):
-            return store.followed_version(facts, table.relation)
-        return None
+        return self._following(facts, table).shown
 
-    def _is_being_built(self, facts: RelationFacts) -> bool:
-        store = self.stores[facts.store]
-        if self.request.being_built or not isinstance(store, FollowedStore):
-            return False
-        return store.is_being_built(facts)
+    def _following(self, facts: RelationFacts, table: Table) -> Following:
+        store, of_table = self.stores[facts.store], self.stores[table.store]
+        if isinstance(store, FollowedStore) and isinstance(of_table, FollowedStore):
+            return store.following(facts, table.relation)
+        return Following()
 
     def _pin(
         self, store: str, relation: str, as_of: AsOf | None, columns: Sequence[Column]

@@ -48,15 +48,20 @@ class ReadableStore(Protocol):
         """Let go of what pinning holds; snapshots that are not lasting end here."""
 
 
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What an index says of itself: the version of its table that it shows, if it follows it."""
+
+    shown: int | None = None
+    being_built: bool = False  # it is not yet meant to be read
+
+
 @runtime_checkable
 class FollowedStore(Protocol):
     """A store whose relations have versions, and whose indexes can say which one they show."""
 
-    def followed_version(self, facts: RelationFacts, table: str) -> int | None:
-        """The version of the table's relation that an index shows; None if it does not say."""
-
-    def is_being_built(self, facts: RelationFacts) -> bool:
-        """Whether an index is not yet meant to be read."""
+    def following(self, facts: RelationFacts, table: str) -> Following:
+        """What an index says of itself; `table` is the relation of its table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 """Delta tables, one per directory: the log is read without a JVM, the files by whoever scans."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,12 +11,12 @@ from scrub.model.relation import RelationFacts, Snapshot, Split
 from scrub.model.request import AsOf
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType, TypeName, parse_type
-from scrub.stores.base import SessionProvider
+from scrub.stores.base import Following, SessionProvider
 from scrub.stores.data_files import DataFile
 from scrub.stores.delta_features import unsupported
 from scrub.stores.delta_log import LogFiles, list_log, openable, version_at
 from scrub.stores.delta_marks import BuildState, build_state, followed_version
-from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, resolve
+from scrub.stores.delta_snapshot import open_snapshot, resolve
 from scrub.stores.delta_source import load_delta, pin_delta_source
 from scrub.stores.file_formats import parquet_loader
 from scrub.stores.locations import join, normalise
@@ -38,6 +37,7 @@ class DeltaStore:
         self.name = store.name
         self.root = normalise(store.path or ".")
         self.options = dict(store.options)
+        self._following: dict[tuple[str, int | None, str], Following] = {}
 
     def pin(
         self,
@@ -81,22 +81,20 @@ class DeltaStore:
         frame = load_delta(spark, uri, version)
         return frame.select(*[named(c.name).cast(to_spark(c.type)).alias(c.name) for c in columns])
 
-    def followed_version(self, facts: RelationFacts, table: str) -> int | None:
-        """The version of its table that an index's log says it shows."""
-        if not facts.native:
-            return None
-        with self._snapshot(facts) as snapshot:
-            return followed_version(snapshot, table)
+    def following(self, facts: RelationFacts, table: str) -> Following:
+        """What an index's log says: the version of its table that it shows, and if it is built."""
+        key = (facts.relation, facts.snapshot.version, table)
+        if key not in self._following:
+            self._following[key] = self._read_following(facts, table)
+        return self._following[key]
 
-    def is_being_built(self, facts: RelationFacts) -> bool:
-        """Whether an index's log says that it is not yet meant to be read."""
+    def _read_following(self, facts: RelationFacts, table: str) -> Following:
         if not facts.native:
-            return False
-        with self._snapshot(facts) as snapshot:
-            return build_state(snapshot) is BuildState.BUILDING
-
-    def _snapshot(self, facts: RelationFacts) -> AbstractContextManager[DeltaSnapshot]:
-        return open_snapshot(self.root, facts.relation, self.options, facts.snapshot.version)
+            return Following()
+        version = facts.snapshot.version
+        with open_snapshot(self.root, facts.relation, self.options, version) as snapshot:
+            building = build_state(snapshot) is BuildState.BUILDING
+            return Following(followed_version(snapshot, table), building)
 
     def _list_log(self, relation: str, uri: str) -> LogFiles:
         try:

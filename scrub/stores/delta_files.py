@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from scrub.stores.native_scan import describe
 from scrub.stores.partition_values import partition_text
 
 ROW_GROUP_ROWS = 65_536
+_LEFT_AS_THEY_ARE = "!$&'()+,-./:;=@_~"
 _TEXT_BOUND_MAX = 32  # characters; longer ones are left out, as other writers cut them off
 
 
@@ -90,11 +92,22 @@ def add_action(path: str, size: int, partition: Mapping[str, str | None], metada
 
 
 def remove_action(file: SnapshotFile) -> Any:
-    """What the log says of a file that is a part of the table no more."""
+    """What the log says of a file that is a part of the table no more.
+
+    delta-rs encodes the path that it is given. The log must then hold the very spelling of the
+    commit that added the file, or the file would stay.
+    """
     from deltalake.transaction import RemoveAction
 
+    path = unquote(file.path)
+    if quote(path, safe=_LEFT_AS_THEY_ARE) != file.path:
+        raise RelationMismatch(
+            f"{file.uri} cannot be removed from its table: the log spells its name in another way "
+            "than delta-rs does",
+            hint="rewrite the table with delta-rs, or build the index anew",
+        )
     now = int(time.time() * 1000)
-    return RemoveAction(file.path, True, now, file.bytes, dict(file.partition))
+    return RemoveAction(path, True, now, file.bytes, dict(file.partition))
 
 
 def statistics(metadata: Any) -> str:

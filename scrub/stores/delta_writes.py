@@ -177,6 +177,7 @@ def _commit(
         file, row = found.places[number]
         files[file.path] = file
         gone.setdefault(file.path, []).append(row)
+    removes = [remove_action(file) for file in files.values()]
     new = NewFiles(snapshot)
     try:
         for path, rows in gone.items():
@@ -185,7 +186,7 @@ def _commit(
     except BaseException:
         new.discard()
         raise
-    if commit_next(snapshot, [*new.adds, *map(remove_action, files.values())], mark):
+    if commit_next(snapshot, [*new.adds, *removes], mark):
         return True
     new.discard()
     return False

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditional writes to Delta: what they cost, what they keep, and what they refuse."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
+from scrub.model.entry_shape import EntryShape, Tombstones
+from scrub.model.table import Store
+from scrub.stores import delta_entries
+from scrub.stores.delta_writes import DeltaWriter
+from scrub.stores.writing import Outcome
+from tests.scrub.stores.test_write_contract import BY_CUSTOMER, PAIRS, entries
+
+SCHEMA = pa.schema([("customer", pa.int64()), ("id", pa.int64()), ("status", pa.string())])
+
+
+def writer(root: Path, **options: Any) -> DeltaWriter:
+    return DeltaWriter(Store(name="lake", kind="delta", path=str(root)), **options)
+
+
+def table(root: Path, relation: str = "by_customer") -> DeltaTable:
+    return DeltaTable(str(root / relation))
+
+
+@pytest.fixture
+def ten_files(tmp_path: Path) -> Path:
+    """Customers 0 to 99 in ten files, each of a range of its own."""
+    for first in range(0, 100, 10):
+        numbers = list(range(first, first + 10))
+        rows = pa.table([numbers, numbers, ["x"] * 10], SCHEMA)
+        write_deltalake(str(tmp_path / "by_customer"), rows, mode="append")
+    return tmp_path
+
+
+@pytest.fixture
+def files_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    read: list[str] = []
+    original = delta_entries.open_file
+
+    def counted(uri: str, options: Any) -> Any:
+        read.append(uri)
+        return original(uri, options)
+
+    monkeypatch.setattr(delta_entries, "open_file", counted)
+    return read
+
+
+def test_the_cost_of_a_write_follows_the_entries_not_the_table(
+    ten_files: Path, files_read: list[str]
+) -> None:
+    before = {a["path"] for a in pa.table(table(ten_files).get_add_actions()).to_pylist()}
+    given = entries(BY_CUSTOMER, (3, 3, "x"), (97, 97, "x"))
+    assert writer(ten_files).delete_if_equal(BY_CUSTOMER, given) == [Outcome.WRITTEN] * 2
+    assert len(set(files_read)) == 2
+    after = {a["path"] for a in pa.table(table(ten_files).get_add_actions()).to_pylist()}
+    assert len(before & after) == 8
+    assert table(ten_files).to_pyarrow_table().num_rows == 98
+
+
+def test_new_entries_touch_no_file_that_is_there(ten_files: Path) -> None:
+    before = {a["path"] for a in pa.table(table(ten_files).get_add_actions()).to_pylist()}
+    given = entries(BY_CUSTOMER, (97, 1000, "z"), (3, 2000, "y"), (50, 3000, "x"))
+    writer(ten_files).init_put(BY_CUSTOMER, given, fail_on_tombstones=False)
+    actions = pa.table(table(ten_files).get_add_actions(flatten=True)).to_pylist()
+    (new,) = [action for action in actions if action["path"] not in before]
+    assert (new["num_records"], new["min.customer"], new["max.customer"]) == (3, 3, 97)
+    rows = pq.read_table(ten_files / "by_customer" / new["path"])
+    assert rows.column("customer").to_pylist() == [3, 50, 97], "in the order of keys"
+
+
+def test_columns_that_entries_do_not_have_are_kept(tmp_path: Path) -> None:
+    rows = pa.table([[1, 2], [1, 2], ["x", "y"], [7, 8]], SCHEMA.append(pa.field("n", pa.int64())))
+    write_deltalake(str(tmp_path / "by_customer"), rows)
+    writer(tmp_path).delete_if_equal(BY_CUSTOMER, entries(BY_CUSTOMER, (1, 1, "x")))
+    writer(tmp_path).init_put(
+        BY_CUSTOMER, entries(BY_CUSTOMER, (3, 3, "z")), fail_on_tombstones=False
+    )
+    found = table(tmp_path).to_pyarrow_table().sort_by("id").to_pylist()
+    assert [tuple(row.values()) for row in found] == [(2, 2, "y", 8), (3, 3, "z", None)]
+
+
+def test_a_partitioned_relation(tmp_path: Path) -> None:
+    rows = pa.table([[1, 2, 3], [1, 2, 3], ["ö =/%", None, "y"]], SCHEMA)
+    write_deltalake(str(tmp_path / "by_customer"), rows, partition_by=["status"])
+    store = writer(tmp_path)
+    gone = entries(BY_CUSTOMER, (1, 1, "ö =/%"), (2, 2, None))
+    assert store.delete_if_equal(BY_CUSTOMER, gone) == [Outcome.WRITTEN] * 2
+    new = entries(BY_CUSTOMER, (4, 4, "ö =/%"), (5, 5, None), (6, 6, "y"))
+    assert store.init_put(BY_CUSTOMER, new, fail_on_tombstones=False) == [Outcome.WRITTEN] * 3
+    found = table(tmp_path).to_pyarrow_table(columns=SCHEMA.names).sort_by("id").to_pylist()
+    assert [tuple(row.values()) for row in found] == [
+        (3, 3, "y"),
+        (4, 4, "ö =/%"),
+        (5, 5, None),
+        (6, 6, "y"),
+    ]
+    assert store.init_put(BY_CUSTOMER, new, fail_on_tombstones=False) == [Outcome.UNCHANGED] * 3
+
+
+def test_a_file_whose_name_cannot_be_spelled_again_is_refused(ten_files: Path) -> None:
+    """A remove in another spelling would leave the file in the table, and the entry with it."""
+    log = ten_files / "by_customer" / "_delta_log" / f"{0:020}.json"
+    log.write_text(log.read_text().replace('"path":"part-', '"path":"p%61rt-'))
+    given = entries(BY_CUSTOMER, (3, 3, "x"))
+    with pytest.raises(RelationMismatch, match="cannot be removed from its table"):
+        writer(ten_files).delete_if_equal(BY_CUSTOMER, given)
+
+
+def test_a_place_whose_name_delta_rs_trips_over(tmp_path: Path) -> None:
+    root = tmp_path / "a%20b #?"
+    root.mkdir()
+    (tmp_path / "plain").mkdir()
+    write_deltalake(str(tmp_path / "plain" / "t"), SCHEMA.empty_table())
+    (tmp_path / "plain" / "t").rename(root / "by_customer")
+    given = entries(BY_CUSTOMER, (1, 1, "x"))
+    store = writer(root)
+    assert store.init_put(BY_CUSTOMER, given, fail_on_tombstones=False) == [Outcome.WRITTEN]
+    assert store.delete_if_equal(BY_CUSTOMER, given) == [Outcome.WRITTEN]
+
+
+def test_all_copies_of_an_entry_are_deleted(tmp_path: Path) -> None:
+    for _ in range(2):
+        rows = pa.table([[1, 1, 2], [1, 1, 2], ["x", "x", "y"]], SCHEMA)
+        write_deltalake(str(tmp_path / "by_customer"), rows, mode="append")
+    given = entries(BY_CUSTOMER, (1, 1, "x"))
+    assert writer(tmp_path).delete_if_equal(BY_CUSTOMER, given) == [Outcome.WRITTEN]
+    assert table(tmp_path).to_pyarrow_table().num_rows == 2
+
+
+def test_features_that_bind_writers_are_refused_by_name(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path / "by_customer"), SCHEMA.empty_table())
+    table(tmp_path).alter.add_constraint({"positive": "id > 0"})
+    with pytest.raises(RelationMismatch, match="constraints"):
+        writer(tmp_path).delete_if_equal(BY_CUSTOMER, entries(BY_CUSTOMER, (1, 1, "x")))
+
+
+def test_marked_tombstones_and_missing_relations_are_refused(tmp_path: Path) -> None:
+    marked = EntryShape(
+        relation="t",
+        indexed=BY_CUSTOMER.indexed,
+        suffix=BY_CUSTOMER.suffix,
+        tombstones=Tombstones.MARKED,
+    )
+    with pytest.raises(UsageError, match="no marked tombstones"):
+        writer(tmp_path).delete_if_equal(marked, pa.table([[1], [1]], ["customer", "id"]))
+    with pytest.raises(RelationMismatch, match="no Delta table pairs"):
+        writer(tmp_path).delete_if_equal(PAIRS, entries(PAIRS, (b"a", b"b")))
+
+
+def test_whoever_never_gets_a_turn_is_told(ten_files: Path) -> None:
+    store = writer(ten_files, sleep=lambda _: None)
+    given = entries(BY_CUSTOMER, (3, 3, "x"))
+
+    def always_late(*_: Any) -> bool:
+        return False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scrub.stores.delta_writes.commit_next", always_late)
+        with pytest.raises(StoreUnavailable, match="others committed first"):
+            store.delete_if_equal(BY_CUSTOMER, given)
+    named = {a["path"] for a in pa.table(table(ten_files).get_add_actions()).to_pylist()}
+    there = {path.name for path in (ten_files / "by_customer").glob("*.parquet")}
+    assert there == named, "files of commits that failed are removed"
+
+
+def test_a_commit_whose_answer_was_lost_is_recognised(
+    ten_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log has the commit, but the writer was told that it failed: its files must stay."""
+    from deltalake.exceptions import CommitFailedError
+
+    original = DeltaTable.create_write_transaction
+
+    def answer_lost(self: DeltaTable, *arguments: Any, **options: Any) -> None:
+        original(self, *arguments, **options)
+        raise CommitFailedError("connection reset")
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", answer_lost)
+    given = entries(BY_CUSTOMER, (3, 3, "x"))
+    assert writer(ten_files).delete_if_equal(BY_CUSTOMER, given) == [Outcome.WRITTEN]
+    assert table(ten_files).to_pyarrow_table().num_rows == 99
+
+
+def test_a_damaged_file_is_named(ten_files: Path) -> None:
+    for path in (ten_files / "by_customer").glob("*.parquet"):
+        path.write_bytes(b"no parquet")
+    with pytest.raises(StoreUnavailable, match="not a Parquet file"):
+        writer(ten_files).delete_if_equal(BY_CUSTOMER, entries(BY_CUSTOMER, (3, 3, "x")))
