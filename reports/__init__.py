@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from reports import as_json, as_jsonl, as_markdown, as_text
+from reports import as_json, as_jsonl, as_junit, as_markdown, as_text
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult
 
@@ -20,6 +20,7 @@ FORMATS: Mapping[str, Renderer] = {
     "json": as_json.render,
     "jsonl": as_jsonl.render,
     "markdown": as_markdown.render,
+    "junit": as_junit.render,
 }
 
 PLAN_FORMATS: Mapping[str, Callable[[CheckPlan], str]] = {

@@ -4,7 +4,7 @@
 from collections.abc import Collection, Mapping
 from itertools import takewhile
 
-from reports.escaping import column_name, literal
+from reports.escaping import column_name, literal, printable
 from scrub.model.defect import Defect, Value
 
 _VALUE_CHARACTERS_MAX = 60
@@ -29,6 +29,20 @@ def entry_cells(defect: Defect) -> tuple[str, str]:
     if actual is not None:
         return "absent", _beyond_keys(defect, actual)
     return "-", "-"
+
+
+def defect_line(defect: Defect) -> str:
+    """A defect in one line, for formats without tables."""
+    expected, actual = entry_cells(defect)
+    key = f"0x{defect.key_hex}" if defect.primary_key is None and defect.key_hex else None
+    parts = [
+        f"{defect.kind} at {key or fields(defect.primary_key)}",
+        f"index key {fields(defect.index_key)}" if defect.index_key else "",
+        f"expected {expected}, actual {actual}" if expected != actual else "",
+        f"column {column_name(defect.column)}" if defect.column else "",
+        defect.detail,
+    ]
+    return printable("; ".join(part for part in parts if part))
 
 
 def _beyond_keys(defect: Defect, entry: Mapping[str, Value]) -> str:

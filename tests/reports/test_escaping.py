@@ -4,6 +4,7 @@ import html
 import json
 import re
 import unicodedata
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -95,5 +96,8 @@ def test_no_data_escapes_its_place_in_any_report(text: str, value: str | float |
         if name == "jsonl":
             kinds = [json.loads(line)["type"] for line in rendered.splitlines()]
             assert kinds == ["run", "check", "defect"]
+        if name == "junit":
+            (case,) = ET.fromstring(rendered).iter("testcase")
+            assert case.get("classname") == printable(text)
         if name == "markdown":
             assert {line.count("|") for line in rendered.splitlines()} <= {0, 7, 8}
