@@ -36,7 +36,7 @@ from scrub.stores.delta_marks import TABLE_ID, follow_mark, followed_version
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot
 from scrub.stores.delta_writes import DeltaWriter
 
-COMMIT_BYTES_MAX = 512 * 1024 * 1024
+COMMIT_BYTES_MAX = 128 * 1024 * 1024
 CHANGES_MAX = 1_000_000
 
 

@@ -7,11 +7,16 @@ by copy, so that only real changes are written.
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from scrub.codec.digest import RowDigests, Salt
 
 _SIGN = "scrub sign of change"
-_FOLD_ROWS = 500_000
+SIFT_ROWS = 20_000
+"""From here on rows are sifted by their digests; for fewer, comparing them is faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,56 +32,77 @@ class IndexChanges:
 
 
 class ChangeSum:
-    """Adds up entries that came and went; what is held is what does not cancel out so far."""
+    """Adds up entries that came and went, and tells what does not cancel out."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._signed = schema.append(pa.field(_SIGN, pa.int64()))
-        self._parts: list[pa.Table] = []
-        self._rows = 0
-        self._folded_rows = 0
+        self._came: list[pa.Table] = [schema.empty_table()]
+        self._went: list[pa.Table] = [schema.empty_table()]
 
     def came(self, entries: pa.Table) -> None:
-        self._add(entries, 1)
+        self._came.append(entries.select(self._schema.names).cast(self._schema))
 
     def went(self, entries: pa.Table) -> None:
-        self._add(entries, -1)
-
-    @property
-    def rows(self) -> int:
-        """How many entries are held, an upper bound of the changes so far."""
-        return self._rows
+        self._went.append(entries.select(self._schema.names).cast(self._schema))
 
     def result(self) -> IndexChanges:
-        self._fold()
-        signed = pa.concat_tables([self._signed.empty_table(), *self._parts])
-        return IndexChanges(
-            taken=_copies(signed, pc.negate(signed.column(_SIGN))).select(self._schema.names),
-            added=_copies(signed, signed.column(_SIGN)).select(self._schema.names),
-        )
+        came, went = pa.concat_tables(self._came), pa.concat_tables(self._went)
+        if came.num_rows and went.num_rows:
+            if came.num_rows + went.num_rows >= SIFT_ROWS:
+                came, went = _sifted(came, went)
+            return _difference(came, went)
+        return IndexChanges(taken=went, added=came)
 
-    def _add(self, entries: pa.Table, sign: int) -> None:
-        if not entries.num_rows:
-            return
-        plain = entries.select(self._schema.names).cast(self._schema)
-        signs = pa.repeat(pa.scalar(sign, pa.int64()), entries.num_rows)
-        self._parts.append(plain.append_column(self._signed.field(_SIGN), signs))
-        self._rows += entries.num_rows
-        if self._rows > self._folded_rows + _FOLD_ROWS:
-            self._fold()
 
-    def _fold(self) -> None:
-        if not self._parts:
-            return
-        keys = self._schema.names
-        sums = pa.concat_tables(self._parts).group_by(keys).aggregate([(_SIGN, "sum")])
-        sums = sums.rename_columns([n if n in keys else _SIGN for n in sums.column_names])
-        left = sums.filter(pc.not_equal(sums.column(_SIGN), 0)).select(self._signed.names)
-        self._parts = [left.cast(self._signed)]
-        self._rows = self._folded_rows = left.num_rows
+def _difference(came: pa.Table, went: pa.Table) -> IndexChanges:
+    """Each entry as often as one side has it more than the other."""
+    names = came.column_names
+    signed = pa.concat_tables([_signed(came, 1), _signed(went, -1)])
+    sums = signed.group_by(names).aggregate([(_SIGN, "sum")])
+    counts = sums.column(f"{_SIGN}_sum")
+    return IndexChanges(
+        taken=_copies(sums, pc.negate(counts)).select(names).cast(came.schema),
+        added=_copies(sums, counts).select(names).cast(came.schema),
+    )
+
+
+def _signed(entries: pa.Table, sign: int) -> pa.Table:
+    return entries.append_column(_SIGN, pa.repeat(pa.scalar(sign, pa.int64()), len(entries)))
 
 
 def _copies(entries: pa.Table, counts: pa.ChunkedArray) -> pa.Table:
     """Each entry as often as its count says, those of none or less left out."""
-    numbers = [n for n, count in enumerate(counts.to_pylist()) for _ in range(max(count, 0))]
-    return entries.take(pa.array(numbers, pa.int64()))
+    times = np.maximum(counts.to_numpy(), 0)
+    return entries.take(pa.array(np.repeat(np.arange(len(times)), times)))
+
+
+def _sifted(came: pa.Table, went: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Both sides without the rows that cancel out, told by digests as checks tell them.
+
+    Rows of one first digest are left out when their number and the sum of their second digests are
+    the same on both sides. The salt is fresh, so no data can aim at a coincidence.
+    """
+    salt = Salt.fresh()
+    sides = [_digests(came, salt), _digests(went, salt)]
+    first = np.concatenate([side.first for side in sides])
+    second = np.concatenate([sides[0].second, np.negative(sides[1].second)])
+    sign = np.concatenate([np.ones(len(came), np.int64), -np.ones(len(went), np.int64)])
+    order = np.argsort(first)
+    ordered = first[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    cancels = (np.add.reduceat(sign[order], starts) == 0) & (
+        np.add.reduceat(second[order], starts) == 0
+    )
+    lengths = np.diff(np.append(starts, len(order)))
+    differs: NDArray[np.bool_] = np.empty(len(order), np.bool_)
+    differs[order] = ~np.repeat(cancels, lengths)
+    return (
+        came.filter(pa.array(differs[: len(came)])),
+        went.filter(pa.array(differs[len(came) :])),
+    )
+
+
+def _digests(entries: pa.Table, salt: Salt) -> RowDigests:
+    columns = [column.combine_chunks() for column in entries.columns]
+    plain = [c if isinstance(c, pa.Array) else pa.concat_arrays(c.chunks) for c in columns]
+    return RowDigests.start(entries.num_rows, salt).fold(plain, salt)
