@@ -40,7 +40,7 @@ def _lines(build: BackfillStatus) -> Iterator[str]:
     yield f"{', '.join(build.indexes)} of {build.table}: {_MEANING[build.state]} ({build.state})"
     if build.failure:
         yield f"  why: {build.failure}"
-    if build.rows or build.state is State.BACKFILLING:
+    if build.rows or (build.state is State.BACKFILLING and build.method):
         of = f" of about {build.rows_expected:,}" if build.state is State.BACKFILLING else ""
         rate = f", {build.rows_a_second:,.0f} rows/s" if build.rows_a_second else ""
         left = f", {build.seconds_left:,.0f} s left" if build.seconds_left is not None else ""
@@ -55,13 +55,19 @@ def _lines(build: BackfillStatus) -> Iterator[str]:
         yield f"  allowed: {build.rows_per_second:,} rows/s"
     if build.paused:
         yield "  paused"
+    if build.shown_version is not None:
+        yield (
+            f"  {build.entries:,} entries, as of version {build.shown_version} of the table, "
+            f"which is at version {build.table_version}"
+        )
     if build.state in (State.PUBLIC, State.REVERSED):
         return
-    yield (
-        f"  run by {build.runner}"
-        if build.runner
-        else (f"  nobody runs it: scrub backfill resume {build.table}")
-    )
+    if build.runner:
+        yield f"  run by {build.runner}"
+    elif build.method:
+        yield f"  nobody runs it: scrub backfill resume {build.table}"
+    else:  # who works on files leaves no trace before it commits
+        yield f"  if nobody runs it: scrub backfill resume {build.table} {build.indexes[0]}"
     for writer in build.waiting_for:
         yield f"  writing now: {writer}"
 

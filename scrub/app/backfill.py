@@ -10,20 +10,24 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from scrub.app.backfill_postgres import Gate, PostgresBackfill
+from scrub.app.backfill_verdict import NAMED_MAX, why_not
 from scrub.app.check_tables import run_check
+from scrub.app.delta_backfill import DeltaBackfill
 from scrub.app.selection import near
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import UsageError
 from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, SparkOptions
-from scrub.model.result import RunResult, Status
+from scrub.model.result import RunResult
 from scrub.model.table import Index, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NAMED_MAX = 5
+
+Backfill = PostgresBackfill | DeltaBackfill
+"""Each kind of store that can be written to has the verbs in its own way."""
 
 
 def plan_backfill(request: BackfillRequest) -> BackfillPlan:
@@ -105,7 +109,7 @@ def verify_index(
 
 
 def _gate(
-    backfill: PostgresBackfill,
+    backfill: Backfill,
     session: "Callable[[], SparkSession]",
     on_progress: ProgressListener,
 ) -> Gate:
@@ -117,51 +121,37 @@ def _gate(
                 catalog=backfill.request.catalog,
                 tables=(backfill.table.name,),
                 indexes=tuple(names),
-                limit=_NAMED_MAX,
+                limit=NAMED_MAX,
                 fresh=True,
             ),
             spark=session(),
             on_progress=on_progress,
         )
-        return _reason(result)
+        return why_not(result)
 
     return look
 
 
-def _reason(result: RunResult) -> str | None:
-    """Why a result does not allow publishing: the rows, not only how many."""
-    if result.status is Status.CLEAN:
-        return None
-    if result.status is Status.DEFECTIVE:
-        named = [
-            f"{defect.kind} of {defect.index} at {_shown(defect.primary_key)}"
-            for defect in result.defects[:_NAMED_MAX]
-        ]
-        return f"the check found {result.defects_total} defects: " + "; ".join(named)
-    reasons = [check.reason for table in result.tables for check in table.checks if check.reason]
-    return "the check could not look at everything: " + "; ".join(reasons)
-
-
-def _shown(key: "object") -> str:
-    if not isinstance(key, dict):
-        return "an unknown row"
-    return ", ".join(f"{name}={value}" for name, value in key.items())
-
-
-def _backfill_of(request: BackfillRequest, all_if_none: bool = False) -> PostgresBackfill:
+def _backfill_of(request: BackfillRequest, all_if_none: bool = False) -> Backfill:
     catalog, table = _table_of(request)
     indexes = _indexes_of(table, request, all_if_none)
     store = catalog.stores[table.store]
     elsewhere = [index.name for index in indexes if index.store != table.store]
-    if elsewhere:
+    if elsewhere and store.kind == "postgres":
         raise UsageError(
             f"index {elsewhere[0]} is in another store than table {table.name}, so it cannot be "
             "kept in the same transaction",
             hint="leave `store:` out of the index",
         )
-    if store.kind != "postgres":
-        raise UsageError(f"store {store.name} ({store.kind}) cannot be written to")
-    return PostgresBackfill(store, table, indexes, request)
+    match store.kind:
+        case "postgres":
+            return PostgresBackfill(store, table, indexes, request)
+        case "delta":
+            return DeltaBackfill(store, table, indexes, request)
+    raise UsageError(
+        f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read",
+        hint="build its indexes with whatever writes it, and gate that with scrub backfill verify",
+    )
 
 
 def _table_of(request: BackfillRequest) -> tuple[Catalog, Table]:

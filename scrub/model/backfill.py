@@ -58,6 +58,8 @@ class BackfillStatus:
     started: datetime | None = None
     changed: datetime | None = None
     waiting_for: tuple[str, ...] = field(default=())
+    shown_version: int | None = None  # of the table, where tables have versions
+    table_version: int | None = None
 
     @property
     def seconds_left(self) -> float | None:

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the check before publishing says: the rows that stand in the way, not only how many."""
+
+from collections.abc import Mapping
+
+from scrub.model.result import RunResult, Status
+
+NAMED_MAX = 5
+
+
+def why_not(result: RunResult) -> str | None:
+    """Why a result does not allow publishing; None if it does."""
+    if result.status is Status.CLEAN:
+        return None
+    if result.status is Status.DEFECTIVE:
+        named = [
+            f"{defect.kind} of {defect.index} at {_shown(defect.primary_key)}"
+            for defect in result.defects[:NAMED_MAX]
+        ]
+        more = result.defects_total - len(named)
+        found = "; ".join(named) + (f"; and {more:,} more" if more else "")
+        return f"the check found {result.defects_total:,} defects: {found}"
+    reasons = [outcome.reason for outcome in result.outcomes if outcome.reason]
+    return "the check could not look at everything: " + "; ".join(reasons)
+
+
+def _shown(key: Mapping[str, object] | None) -> str:
+    if key is None:
+        return "a row of unknown key"
+    return ", ".join(f"{name}={value}" for name, value in key.items())

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of a backfill for tables in Delta, where an index follows the versions of its table."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrub.app import backfill_delta
+from scrub.app.backfill_delta import DeltaIndexStatus, DeltaState
+from scrub.app.backfill_verdict import why_not
+from scrub.errors import UsageError
+from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
+from scrub.model.build import State
+from scrub.model.progress import ProgressListener
+from scrub.model.table import Index, Store, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+_STATES = {
+    DeltaState.ABSENT: State.REVERSED,
+    DeltaState.LOADING: State.BACKFILLING,
+    DeltaState.FOLLOWING: State.VALIDATING,
+    DeltaState.PUBLIC: State.PUBLIC,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaBackfill:
+    """The indexes of one table in a lake."""
+
+    store: Store
+    table: Table
+    indexes: tuple[Index, ...]
+    request: BackfillRequest
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(index.name for index in self.indexes)
+
+    def plan(self) -> BackfillPlan:
+        made = [f"create the Delta table {index.relation}" for index in self.indexes]
+        return BackfillPlan(
+            table=self.table.name,
+            indexes=self._names,
+            method=None,
+            rows=None,
+            steps=(
+                *made,
+                "load the present version of the table",
+                "follow what was committed meanwhile",
+                "check every entry against the table, and publish only if all is well",
+            ),
+        )
+
+    def run(
+        self,
+        session: "Callable[[], SparkSession]",
+        gate: "Callable[[Sequence[str]], str | None]",  # noqa: ARG002 - a build has its own
+        on_progress: ProgressListener,
+    ) -> BackfillStatus:
+        """Build, or go on: a build that was cut off is found in the index's own log."""
+        results = backfill_delta.build(
+            self.request.catalog,
+            self.table.name,
+            self._names,
+            spark=session(),
+            on_progress=on_progress,
+        )
+        reasons = [reason for result in results if (reason := why_not(result.check))]
+        return BackfillStatus(
+            table=self.table.name,
+            indexes=self._names,
+            state=State.VALIDATING if reasons else State.PUBLIC,
+            entries=sum(result.entries for result in results),
+            failure="; ".join(reasons) or None,
+            shown_version=results[0].shown,
+            table_version=self.status()[0].table_version,
+        )
+
+    def resume(
+        self,
+        session: "Callable[[], SparkSession]",
+        gate: "Callable[[Sequence[str]], str | None]",
+        on_progress: ProgressListener,
+    ) -> BackfillStatus:
+        unfinished = [
+            found.indexes[0]
+            for found in self.status()
+            if found.state in (State.BACKFILLING, State.VALIDATING)
+        ]
+        if not unfinished:
+            raise UsageError(
+                f"no build of table {self.table.name} is under way",
+                hint="scrub backfill status shows what there is",
+            )
+        indexes = tuple(index for index in self.indexes if index.name in unfinished)
+        going_on = DeltaBackfill(self.store, self.table, indexes, self.request)
+        return going_on.run(session, gate, on_progress)
+
+    def cancel(self, on_progress: ProgressListener) -> BackfillStatus:  # noqa: ARG002 - it is quick
+        backfill_delta.cancel(self.request.catalog, self.table.name, self._names)
+        return self._removed("cancelled")
+
+    def drop(self, on_progress: ProgressListener) -> BackfillStatus:  # noqa: ARG002 - it is quick
+        backfill_delta.drop(self.request.catalog, self.table.name, self._names)
+        return self._removed("dropped")
+
+    def adjust(self, **values: object) -> BackfillStatus:
+        raise UsageError(
+            f"table {self.table.name} is in Delta, where builds have no pace to adjust: nobody "
+            f"waits for them ({', '.join(values)})"
+        )
+
+    def status(self) -> list[BackfillStatus]:
+        found = backfill_delta.status(self.request.catalog, self.table.name, self._names)
+        return [self._status(one) for one in found if one.state is not DeltaState.UNKNOWN]
+
+    def _status(self, found: DeltaIndexStatus) -> BackfillStatus:
+        return BackfillStatus(
+            table=self.table.name,
+            indexes=(found.index,),
+            state=_STATES[found.state],
+            entries=found.entries or 0,
+            shown_version=found.shown,
+            table_version=found.table_version,
+        )
+
+    def _removed(self, reason: str) -> BackfillStatus:
+        return BackfillStatus(
+            table=self.table.name, indexes=self._names, state=State.REVERSED, failure=reason
+        )
