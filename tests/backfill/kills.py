@@ -3,14 +3,14 @@
 
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from scrub.model.build import DUTIES, Method, State
-from tests.backfill.load import INDEXES, Command, Shop, state_of
+from tests.backfill.load import INDEXES, Command, Shop, progress_of
 
 _POLL_SECONDS = 0.003
 _QUICK_STATE_SECONDS = 0.5
@@ -18,13 +18,15 @@ _QUICK_STATE_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When to kill: so long after a state was seen, or after the start."""
+    """When to kill: so long after the start, or after a state and so many loaded rows were seen."""
 
     state: State | None
-    delay: float
+    delay: float = 0.0
+    rows: int = 0
 
     def __str__(self) -> str:
-        return f"{self.delay:5.2f} s after {self.state or 'the start'}"
+        rows = f" and {self.rows:,} rows" if self.rows else ""
+        return f"{self.delay:5.2f} s after {self.state or 'the start'}{rows}"
 
     def wait(self, shop: Shop, command: Command) -> bool:
         """Whether the moment came before the command ended."""
@@ -40,19 +42,22 @@ class Moment:
 
     def _is_reached(self, connection: psycopg.Connection[Any]) -> bool:
         """A state that has been passed counts: it will not come again."""
-        found = state_of(lambda query: connection.execute(query).fetchall())
-        if found in (None, State.PUBLIC, State.REVERSED):
+        progress = progress_of(lambda query: connection.execute(query).fetchall())
+        if progress.state in (None, State.PUBLIC, State.REVERSED):
             return False
-        order = list(State)
-        assert self.state is not None, "asked only when there is one to wait for"
-        return order.index(found) >= order.index(self.state)
+        order = [None, *State]
+        passed = order.index(progress.state) - order.index(self.state)
+        return passed > 0 or (passed == 0 and progress.rows >= self.rows)
 
 
-def any_moments(method: Method, chance: random.Random, longest: float) -> Iterable[Moment]:
-    """Half of them about a state, since most pass quickly; half of them at any time at all."""
+def any_moments(
+    method: Method, chance: random.Random, rows: int, longest: float
+) -> Iterator[Moment]:
+    """At any time at all, in the middle of the load, and in each state: most pass quickly."""
     states = [state for state in DUTIES[method] if state is not State.PUBLIC]
     while True:
         yield Moment(None, chance.uniform(0, longest))
+        yield Moment(State.BACKFILLING, rows=chance.randint(1, rows))
         yield Moment(chance.choice(states), chance.uniform(0, _QUICK_STATE_SECONDS))
 
 
@@ -63,57 +68,64 @@ class Kills:
     shop: Shop
     method: Method
     options: tuple[str, ...] = ()
-    tell: Callable[[str], None] = lambda line: None
+    tell: Callable[[str], None] = print
     made: int = 0
     published: int = 0
 
     def survive(self, moments: Iterable[Moment]) -> None:
         """Kill at each moment, go on each time, and come to the end in the end."""
-        command = self._run()
+        command = self.run()
         for moment in moments:
             while not moment.wait(self.shop, command):
-                self._finish(command)
+                self.finish(command)
                 command = self._again()
             command.kill()
             self.made += 1
-            state = self.shop.state()
-            self.tell(f"{self.method} kill {self.made:2}: {moment}, in state {state}")
-            command = self._go_on(state)
-        self._finish(command)
+            progress = self.shop.progress()
+            self.tell(f"{self.method} kill {self.made:2}: {moment}: {progress}")
+            command = self._go_on(progress.state)
+        self.finish(command)
 
-    def _run(self) -> Command:
+    def run(self) -> Command:
         return self.shop.command(
             "run", "orders", *INDEXES, "--method", self.method, "--execute", *self.options
         )
 
+    def resume(self) -> Command:
+        return self.shop.command("resume", "orders", *self.options)
+
     def _go_on(self, state: State | None) -> Command:
         """What a user would type now."""
         if state is None or state is State.REVERSED:
-            return self._run()  # it was killed before it began
+            return self.run()  # it was killed before it began
         if state is State.PUBLIC:
             self._count()
             return self._again()
-        return self.shop.command("resume", "orders", *self.options)
+        return self.resume()
 
-    def _finish(self, command: Command) -> None:
+    def finish(self, command: Command) -> None:
         code = command.end()
         assert code == 0, f"exit code {code}: {command.said}"
         self.tell(f"{self.method} ended after {command.seconds:.0f} s: {_first_lines(command)}")
         self._count()
 
     def _count(self) -> None:
-        assert self.shop.state() is State.PUBLIC
+        assert self.shop.progress().state is State.PUBLIC
         differences = self.shop.differences()
         assert differences == 0, f"{differences} differences, though it was published"
         self.published += 1
         self.tell(f"{self.method} published, time {self.published}: no differences")
 
     def _again(self) -> Command:
+        self.remove()
+        return self.run()
+
+    def remove(self) -> None:
+        """Drop what was published; nothing may be left of it."""
         for index in INDEXES:
             command = self.shop.command("drop", "orders", index, "--execute")
             assert command.end() == 0, command.said
         assert not self.shop.left_behind()
-        return self._run()
 
 
 def _first_lines(command: Command) -> str:

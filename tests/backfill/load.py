@@ -28,6 +28,12 @@ PROGRAMS = Path(postgres_server.__file__).parent / "pginstall" / "bin"
 SCRUB = Path(sys.executable).with_name("scrub")
 INDEXES = ("by_customer", "by_email")
 CLIENTS = 8
+QUICK_JVM = (
+    "--master=local[2]",
+    "--conf=spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+)
+"""A JVM that starts sooner and never gets fast: it has little to do, and is killed soon."""
+
 _PLACES = 500
 _HOURS = 6 * 3600
 _RESTART_SECONDS = 120
@@ -98,9 +104,9 @@ class Shop:
         with psycopg.connect(self.url, autocommit=True) as connection:
             return connection.execute(query).fetchall()
 
-    def state(self) -> State | None:
+    def progress(self) -> "Progress":
         """How far the latest build has come."""
-        return state_of(self.ask)
+        return progress_of(self.ask)
 
     def differences(self) -> int:
         """Between table and indexes, as the server itself finds them."""
@@ -276,8 +282,28 @@ class Command:
         return self.process.wait(timeout=limit)
 
 
-def state_of(ask: Callable[[str], list[tuple[Any, ...]]]) -> State | None:
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a build has come, as the database remembers it."""
+
+    state: State | None = None
+    rows: int = 0
+    merged: int = 0
+
+    def __str__(self) -> str:
+        merged = f", {self.merged:,} records merged" if self.merged else ""
+        return f"{self.state or 'not begun'}, {self.rows:,} rows loaded{merged}"
+
+
+def progress_of(ask: Callable[[str], list[tuple[Any, ...]]]) -> Progress:
     if ask("SELECT to_regclass('scrub_builds')")[0][0] is None:
-        return None
-    rows = ask("SELECT state FROM scrub_builds ORDER BY id DESC LIMIT 1")
-    return State(rows[0][0]) if rows else None
+        return Progress()
+    rows = ask("""
+        SELECT b.state, coalesce(sum(g.rows) FILTER (WHERE g.phase = 'load'), 0)::bigint,
+               coalesce(sum(g.rows) FILTER (WHERE g.phase <> 'load'), 0)::bigint
+        FROM scrub_builds b LEFT JOIN scrub_build_ranges g ON g.build = b.id
+        WHERE b.id = (SELECT min(id) FROM scrub_builds WHERE id > (
+            SELECT coalesce(max(id), 0) FROM scrub_builds WHERE state = 'reversed'))
+        GROUP BY b.id
+    """)
+    return Progress(State(rows[0][0]), *rows[0][1:]) if rows else Progress()

@@ -12,7 +12,7 @@ from scrub.model.build import Method, State
 from scrub.model.request import CheckRequest
 from scrub.model.result import Status
 from tests.backfill.kills import Kills, Moment
-from tests.backfill.load import Shop, shop
+from tests.backfill.load import QUICK_JVM, Shop, shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -31,12 +31,12 @@ def test_killed_three_times_under_load(orders: Shop, method: Method, spark: Any)
     chance = random.Random()
     seconds = chance.uniform
     moments = [
-        Moment(State.DELETE_ONLY, seconds(0, 0.1)),
-        Moment(State.BACKFILLING, seconds(0, 6)),  # before the first chunk or in the middle
+        Moment(State.DELETE_ONLY, seconds(0, 2)),  # before the first chunk
+        Moment(State.BACKFILLING, rows=chance.randint(1, ROWS)),
         Moment(State.MERGING if method is Method.MERGE else State.VALIDATING, seconds(0, 1)),
     ]
     lines: list[str] = []
-    kills = Kills(orders, method, ("--rows-per-second", "40000"), lines.append)
+    kills = Kills(orders, method, QUICK_JVM, lines.append)
     try:
         with orders.traffic(TRANSACTIONS_A_SECOND) as traffic:
             kills.survive(moments)
@@ -47,12 +47,4 @@ def test_killed_three_times_under_load(orders: Shop, method: Method, spark: Any)
     except AssertionError as error:
         raise AssertionError("\n".join(lines)) from error
     assert kills.made == 3
-    remove(orders)
-
-
-def remove(orders: Shop) -> None:
-    """Nothing of the indexes is left when both are dropped."""
-    for index in ("by_customer", "by_email"):
-        command = orders.command("drop", "orders", index, "--execute")
-        assert command.end() == 0, command.said
-    assert not orders.left_behind()
+    kills.remove()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The long run: a million rows, eight clients, twenty kills for each method, a server restarted.
+
+    python -m tests.backfill.campaign [--rows N] [--kills N] [--rate N] [--seed N]
+
+It ends with 0 only if every index was published without a difference and no transaction failed.
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Callable
+from itertools import islice
+
+from scrub.model.build import Method, State
+from tests.backfill.kills import Kills, Moment, any_moments
+from tests.backfill.load import QUICK_JVM, Shop, shop
+
+_LONGEST_SECONDS = 25.0
+_RESUMABLE = 3
+
+Tell = Callable[[str], None]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--kills", type=int, default=20, help="for each method")
+    parser.add_argument("--rate", type=int, default=300, help="transactions a second")
+    parser.add_argument("--pace", type=int, default=25_000, help="rows a second, at most")
+    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    given = parser.parse_args()
+    began = time.monotonic()
+
+    def tell(line: str) -> None:
+        sys.stdout.write(f"{time.monotonic() - began:7.1f} s  {line}\n")
+        sys.stdout.flush()
+
+    tell(f"{given.rows:,} rows, {given.kills} kills a method, seed {given.seed}")
+    chance = random.Random(given.seed)
+    options = (*QUICK_JVM, "--rows-per-second", str(given.pace))
+    with shop(given.rows) as orders:
+        for method in Method:
+            kills = Kills(orders, method, options, tell)
+            moments = any_moments(method, chance, given.rows, _LONGEST_SECONDS)
+            with orders.traffic(given.rate) as traffic:
+                kills.survive(islice(moments, given.kills))
+            tell(f"{method}: {kills.made} kills, {traffic.count():,} transactions, none failed")
+            assert orders.differences() == 0, "table and indexes differ in the end"
+            kills.remove()
+            middle = chance.randint(1, given.rows)
+            last = State.MERGING if method is Method.MERGE else State.VALIDATING
+            for moment in (Moment(State.BACKFILLING, rows=middle), Moment(last, 0.2)):
+                restart(orders, kills, moment, given.rate, tell)
+    tell("all is well")
+    return 0
+
+
+def restart(shop: Shop, kills: Kills, moment: Moment, rate: int, tell: Tell) -> None:
+    """The server crashes in the middle of a run, which survives that or can be resumed."""
+    with shop.traffic(rate):  # it fails with the server, as it should
+        command = kills.run()
+        assert moment.wait(shop, command), f"it ended too soon: {command.said}"
+        progress = shop.progress()
+        shop.restart()
+    with shop.traffic(rate) as traffic:
+        code = command.end()
+        outcome = "the run survived"
+        if code == _RESUMABLE:
+            outcome = f"the run ended ({command.said.splitlines()[0]}) and was resumed"
+            command = kills.resume()
+        kills.finish(command)
+    tell(f"{kills.method} server restarted {moment}: {progress}: {outcome}")
+    tell(f"{kills.method} restarted: {traffic.count():,} transactions after it, none failed")
+    kills.remove()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
