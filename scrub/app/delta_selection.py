@@ -21,35 +21,36 @@ if TYPE_CHECKING:
 Session = Callable[[], "SparkSession"]
 
 
-def select(path: Path, table: str, indexes: Sequence[str]) -> tuple[Catalog, Table, list[Index]]:
-    """The table and its indexes (all, if none is named); mistakes are answered with what there is.
-
-    Only Delta tables with indexes in Delta will do: they have versions to follow.
-    """
+def select_table(path: Path, table: str) -> tuple[Catalog, Table]:
+    """A table of the catalog that has versions to follow."""
     catalog = load_catalog(path)
     if table not in catalog.tables:
         raise UsageError(f"the catalog has no table {table}", hint=_near(table, catalog.tables))
     chosen = catalog.tables[table]
-    known = {index.name: index for index in chosen.indexes}
-    for name in indexes:
-        if name not in known:
-            raise UsageError(f"table {table} has no index {name}", hint=_near(name, known))
-    of_table = catalog.stores[chosen.store]
-    if of_table.kind != "delta":
+    store = catalog.stores[chosen.store]
+    if store.kind != "delta":
         raise UsageError(
-            f"table {table} is in store {of_table.name} of kind {of_table.kind}, which has no "
-            "versions that an index could follow"
+            f"table {table} is in store {store.name} of kind {store.kind}, which has no versions "
+            "that an index could follow"
         )
     if chosen.kv is not None:
         raise UsageError(f"table {table} is in key-value layout: its indexes cannot follow it")
-    found = [known[name] for name in dict.fromkeys(indexes)] or list(chosen.indexes)
-    for index in found:
-        if catalog.stores[index.store].kind != "delta":
-            raise UsageError(
-                f"index {index.name} is in store {index.store}, which is not of kind delta"
-            )
-    if not found:
-        raise UsageError(f"table {table} has no indexes")
+    return catalog, chosen
+
+
+def select(path: Path, table: str, indexes: Sequence[str]) -> tuple[Catalog, Table, list[Index]]:
+    """The table and its indexes: those named, or else all that are in Delta themselves."""
+    catalog, chosen = select_table(path, table)
+    in_delta = {i.name: i for i in chosen.indexes if catalog.stores[i.store].kind == "delta"}
+    known = [index.name for index in chosen.indexes]
+    for name in indexes:
+        if name not in known:
+            raise UsageError(f"table {table} has no index {name}", hint=_near(name, known))
+        if name not in in_delta:
+            raise UsageError(f"index {name} of {table} is in a store that is not of kind delta")
+    if not in_delta:
+        raise UsageError(f"table {table} has no indexes in Delta")
+    found = [in_delta[name] for name in dict.fromkeys(indexes)] or list(in_delta.values())
     return catalog, chosen, found
 
 

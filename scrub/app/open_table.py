@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrub.app.delta_selection import Session, build_of, lazy_session, select
+from scrub.app.delta_selection import Session, build_of, lazy_session, select_table
 from scrub.app.follow_index import FollowRequest, FollowRound, follow_once
 from scrub.catalog import Catalog
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
@@ -45,7 +45,7 @@ def open_table(
 ) -> "OpenTable":
     """A Delta table of the catalog, to be written to."""
     path = Path(catalog)
-    loaded, chosen, _ = select(path, table, ())
+    loaded, chosen = select_table(path, table)
     return OpenTable(path, loaded, chosen, spark)
 
 

@@ -3,6 +3,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -228,15 +229,43 @@ def test_a_commit_that_changed_too_much_is_loaded_anew(
     assert ground.entries() == ground.expected()
 
 
-def test_a_partitioned_table_is_followed(tmp_path: Path) -> None:
-    ground = DeltaGround(tmp_path, rows_of(*START), partition_by=["status"])
+@pytest.mark.parametrize("feed", [False, True], ids=["files", "feed"])
+def test_a_partitioned_table_is_followed(tmp_path: Path, feed: bool) -> None:
+    ground = DeltaGround(tmp_path, rows_of(*START), partition_by=["status"], feed=feed)
     for index in BOTH:
         ground.load(index)
     ground.append((5, 50, "ö =/%"), (6, 60, None), (7, 70, "open"))
     ground.table.delete("id = 6 or id = 1")
+    ground.table.update(updates={"customer_id": "5"}, predicate="id in (5, 3)")
     for index in BOTH:
         ground.follow(index)
         assert ground.entries(index) == ground.expected(index)
+
+
+def test_two_builds_of_one_index_at_once_load_it_once(tmp_path: Path) -> None:
+    ground = DeltaGround(tmp_path, rows_of(*START))
+    (tmp_path / "orders__by_customer" / "_delta_log").mkdir(parents=True)  # one was cut off here
+
+    def build_once(_: int) -> bool:
+        build = ground.build()
+        build.create()
+        return build.load(0) is not None
+
+    with ThreadPoolExecutor(4) as pool:
+        loaded = list(pool.map(build_once, range(4)))
+    assert sorted(loaded) == [False, False, False, True]
+    assert ground.entries() == ground.expected()
+
+
+def test_many_followers_at_once_apply_each_version_once(tmp_path: Path) -> None:
+    ground = DeltaGround(tmp_path, rows_of(*START))
+    ground.load()
+    for number in range(6):
+        ground.append((50 + number, number, "open"))
+    with ThreadPoolExecutor(4) as pool:
+        followed = list(pool.map(lambda _: ground.follow(), range(4)))
+    assert sorted(s.version for one in followed for s in one.steps) == [1, 2, 3, 4, 5, 6]
+    assert ground.entries() == ground.expected()
 
 
 def test_an_index_that_others_compact_is_still_followed(tmp_path: Path) -> None:

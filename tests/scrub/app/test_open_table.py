@@ -77,14 +77,13 @@ def test_what_cannot_be_meant_is_refused(
     assert ground.table.version() == 0
 
 
-def test_a_table_without_a_following_index_is_written(ground: DeltaGround, tmp_path: Path) -> None:
-    lake = tmp_path / "other"
-    lake.mkdir()
-    write_deltalake(str(lake / "orders"), rows_of((1, 1, "a")))
-    catalog = write_catalog(lake)
+@pytest.mark.parametrize("indexes", [None, {}], ids=["none that follows", "none at all"])
+def test_a_table_without_a_following_index_is_written(tmp_path: Path, indexes: Any) -> None:
+    write_deltalake(str(tmp_path / "orders"), rows_of((1, 1, "a")))
+    catalog = write_catalog(tmp_path, indexes)
     written = open_table(catalog, "orders").write(deletes=keys(1))
     assert written.deleted == 1
-    assert written.indexes.passed_over == ["by_customer"]
+    assert written.indexes.passed_over == (["by_customer"] if indexes is None else [])
 
 
 def test_names_that_need_quoting(tmp_path: Path) -> None:
