@@ -63,6 +63,7 @@ class Ground:
     table: Table
     method: Method
     schema: str = "public"
+    puts_plainly: bool = True
     build: PostgresBuild = field(init=False)
     steps: list[Step] = field(default_factory=list)
 
@@ -85,7 +86,8 @@ class Ground:
                 runner,
                 self.method,
                 entries,
-            )
+            ),
+            self.puts_plainly,
         )
 
     def another(self) -> PostgresBuild:

@@ -23,9 +23,19 @@ from tests.backfill.ground import (
 from tests.postgres_server import Database
 
 
+@pytest.fixture(params=[False, True], ids=["init_put", "plain first"])
+def plainly(request: pytest.FixtureRequest) -> bool:
+    """Whether a chunk is first put as if nothing were in its way.
+
+    If something is, its rows are read again, later than the note has it: what the index holds at
+    the end is the same, but a row that changed meanwhile no longer needs the slow path.
+    """
+    return bool(request.param)
+
+
 @pytest.fixture
-def ground(database: Database) -> Iterator[Ground]:
-    made = Ground(database, kv_table(unique=True), Method.INIT_PUT)
+def ground(database: Database, plainly: bool) -> Iterator[Ground]:
+    made = Ground(database, kv_table(unique=True), Method.INIT_PUT, puts_plainly=plainly)
     made.create()
     yield made
     made.build.close()
@@ -95,14 +105,14 @@ def test_row_2_identical_entry_is_left_on_the_fast_path(ground: Ground) -> None:
 
 def test_row_3_changed_value_meets_a_tombstone_and_takes_the_slow_path(ground: Ground) -> None:
     step = _build(ground, before="INSERT INTO t VALUES (3, 'c')", after_scan="UPDATE t SET v = 'd'")
-    assert step.slow
+    assert step.slow is not ground.puts_plainly
     assert ground.entries(mark=True) == [("c", 3, True), ("d", 3, False)]
     assert _publish(ground) == [("d", 3)]
 
 
 def test_row_4_changed_key_meets_another_owner_and_takes_the_slow_path(ground: Ground) -> None:
     step = _build(ground, before="INSERT INTO t VALUES (4, 'e')", after_scan="UPDATE t SET k = 5")
-    assert step.slow
+    assert step.slow is not ground.puts_plainly
     assert _publish(ground) == [("e", 5)]
 
 
@@ -113,7 +123,7 @@ def test_row_5_new_key_of_row_4_is_the_writers(ground: Ground) -> None:
 
 def test_row_6_deleted_row_meets_a_tombstone_and_takes_the_slow_path(ground: Ground) -> None:
     step = _build(ground, before="INSERT INTO t VALUES (6, 'f')", after_scan="DELETE FROM t")
-    assert (step.slow, step.entries) == (True, 0)
+    assert (step.slow, step.entries) == (not ground.puts_plainly, 0)
     assert ground.entries(mark=True) == [("f", 6, True)]
     assert _publish(ground) == []
 

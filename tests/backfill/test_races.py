@@ -231,6 +231,7 @@ def test_delete_between_look_and_put_leaves_a_tombstone_that_the_put_meets(
         monkeypatch.setattr(ChunkSql, "_same", staticmethod(ChunkSql.same_or_tombstone))
     with building(database, kv_table(unique=True), Method.INIT_PUT, TABLE, ROWS) as ground:
         ground.advance_to(State.BACKFILLING)
+        ground.build.puts_plainly = False
         with ground.writer() as writer:
             writer.execute("DELETE FROM t WHERE k = 5")
             step = Background(lambda: ground.build.load_step(0, PLENTY))

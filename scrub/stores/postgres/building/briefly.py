@@ -37,11 +37,19 @@ class Brief:
 
 
 @contextmanager
-def briefly(connection: "psycopg.Connection[Any]", seconds: float) -> Iterator[Brief]:
-    """A transaction of its own; raises GaveWay when somebody else must go first."""
+def briefly(
+    connection: "psycopg.Connection[Any]", seconds: float, durable: bool = True
+) -> Iterator[Brief]:
+    """A transaction of its own; raises GaveWay when somebody else must go first.
+
+    What is not `durable` may be gone after a crash of the server, but then whole, and with it the
+    record that it was done.
+    """
     psycopg = require_psycopg()
     try:
         with connection.transaction():
+            if not durable:
+                connection.execute("SET LOCAL synchronous_commit = off")
             yield Brief(connection, time.monotonic() + seconds)
     except psycopg.Error as error:
         if error.sqlstate in _GAVE_WAY:

@@ -2,7 +2,7 @@
 """One build in PostgreSQL: its steps, each a transaction of its own."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,7 @@ class BuildPlace:
 
 
 _SAMPLED_ROWS = 2_000
+_CHUNKS_LOOKING_FIRST = 16
 _ALL = 1_000_000
 
 
@@ -62,10 +63,12 @@ class _Undone(Exception):
 class PostgresBuild:
     """The steps of one build, in a session of its own."""
 
-    def __init__(self, place: BuildPlace) -> None:
+    def __init__(self, place: BuildPlace, puts_plainly: bool = True) -> None:
         self.place = place
+        self.puts_plainly = puts_plainly  # while nothing is in the way
         self.builds = Builds(place.schema)
         self._connection: psycopg.Connection[Any] | None = None
+        self._looking_first = 0  # chunks until something may be put without looking again
 
     @property
     def connection(self) -> "psycopg.Connection[Any]":
@@ -101,7 +104,13 @@ class PostgresBuild:
 
     @property
     def paused(self) -> bool:
-        return self.record.paused
+        record = self.record
+        self._demand_runner(record)  # else a build that rests could not be taken over
+        return record.paused
+
+    @property
+    def rows_per_second(self) -> int | None:
+        return self.record.rows_per_second
 
     @property
     def indexes(self) -> tuple[str, ...]:
@@ -183,17 +192,34 @@ class PostgresBuild:
     def load_step(self, number: int, rows: int) -> Step:
         """The fast path, and the slow one for the same rows if an entry found no place."""
         of = self._range(LOAD, number)
-        statements = self._statements
-        with self._watched(LOAD, number), briefly(self.connection, self._patience) as brief:
-            step, is_whole = self._chunk(brief, statements.fast(of, rows), rows, slow=False)
+        if (step := self._plain_step(of, rows)) is not None:
+            return step
+        with self._watched(LOAD, number), self._briefly() as brief:
+            step, is_whole = self._chunk(brief, self._statements.fast(of, rows), rows, slow=False)
         if is_whole:
             return step
         return self._slow_step(of, min(rows, SLOW_ROWS_MAX))
 
+    def _plain_step(self, of: Range, rows: int) -> Step | None:
+        """Put as if nothing were in the way; None if something was, and for a while after that."""
+        if self._looking_first or not self.puts_plainly:
+            self._looking_first = max(0, self._looking_first - 1)
+            return None
+        psycopg = require_psycopg()
+        try:
+            with self._watched(LOAD, of.number), self._briefly() as brief:
+                statement = self._statements.plain(of, rows)
+                return self._chunk(brief, statement, rows, slow=False)[0]
+        except StoreUnavailable as error:
+            if not isinstance(error.__cause__, psycopg.errors.UniqueViolation):
+                raise
+            self._looking_first = _CHUNKS_LOOKING_FIRST
+            return None
+
     def _slow_step(self, of: Range, rows: int) -> Step:
         found: list[Clash] = []
         try:
-            with self._watched(LOAD, of.number), briefly(self.connection, self._patience) as brief:
+            with self._watched(LOAD, of.number), self._briefly() as brief:
                 statement = self._statements.slow(of, rows)
                 step, is_whole = self._chunk(brief, statement, rows, slow=True)
                 if is_whole:
@@ -228,7 +254,7 @@ class PostgresBuild:
         assert of.position is not None, "a merge begins before the first record"
         assert of.upper_key is not None, "a merge ends with the last record at its start"
         after, up_to = int(of.position[0]), int(of.upper_key[0])
-        with self._watched(index, number), briefly(self.connection, self._patience) as brief:
+        with self._watched(index, number), self._briefly() as brief:
             numbers = brief.execute(merging.listing(entry, after, up_to, rows)).fetchone()[0] or []
             if numbers:
                 locked = brief.execute(merging.locking(entry, numbers)).fetchall()
@@ -269,7 +295,7 @@ class PostgresBuild:
 
     def clear_step(self, rows: int) -> Step:
         cleared = 0
-        with self._watched(), briefly(self.connection, self._patience) as brief:
+        with self._watched(), self._briefly() as brief:
             for entry in self.place.entries:
                 cleared += brief.execute(suspects.clearing(entry, rows)).rowcount
         return Step(rows=cleared, finished=not cleared)
@@ -278,7 +304,7 @@ class PostgresBuild:
         found: list[Clash] = []
         taken = 0
         try:
-            with self._watched(), briefly(self.connection, self._patience) as brief:
+            with self._watched(), self._briefly() as brief:
                 for entry in self.place.entries:
                     if entry.unique:
                         taken += self._verify(brief, entry, rows, found)
@@ -346,6 +372,10 @@ class PostgresBuild:
     def _keep_writers_out(self, brief: Brief, mode: str) -> None:
         brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
         brief.execute(f"LOCK TABLE {self.place.entries[0].table} IN {mode} MODE")
+
+    def _briefly(self) -> AbstractContextManager[Brief]:
+        """For steps that are simply done again if a crash of the server takes them back."""
+        return briefly(self.connection, self._patience, durable=False)
 
     def _demand_runner(self, record: Build | None = None) -> None:
         found = record or self.builds.get(self.connection, self.place.build)
