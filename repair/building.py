@@ -56,8 +56,11 @@ class Builder:
             try:
                 self._work_in(state)
             except Failed as error:
-                self.build.advance(State.REVERSING, str(error))
+                self._take_back(str(error))
         return state
+
+    def _take_back(self, reason: str) -> None:
+        self._patiently(lambda: self.build.advance(State.REVERSING, reason))
 
     def _work_in(self, state: State) -> None:
         match state:
@@ -110,8 +113,8 @@ class Builder:
             names = "; ".join(blocker.description for blocker in left[:_NAMED_MAX])
             if waiting and time.monotonic() > deadline:
                 raise Stuck(
-                    f"the build waits for {len(left)} to end that began writing before the last "
-                    f"change of state: {names}",
+                    f"after {self.settings.wait_limit:g} seconds, the build still waits for "
+                    f"transactions that began to write before it got here: {names}",
                     hint="end them, or give --wait-limit more seconds; then: scrub backfill resume",
                 )
             if waiting:

@@ -9,6 +9,7 @@ _FIRST = 1_000
 _MOST = 100_000
 _GROWTH_MAX = 2.0
 _SHRINKING = 4
+_REST_MAX_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -22,11 +23,12 @@ class ChunkSize:
     rows: int = _FIRST
 
     def took(self, rows: int, seconds: float) -> None:
-        """Learn from a chunk that came through; one that was cut short by its range tells less."""
-        if rows < self.rows:
-            return
+        """Learn from a chunk that came through; one that was cut short tells only of too much."""
         factor = min(_GROWTH_MAX, self.target_seconds / max(seconds, 1e-6))
-        self.rows = max(1, min(_MOST, int(self.rows * factor)))
+        if rows < self.rows and factor >= 1:
+            return
+        least = self.rows // _SHRINKING  # one slow moment is no rule
+        self.rows = max(1, least, min(_MOST, int(rows * factor)))
 
     def gave_way(self) -> None:
         self.rows = max(1, self.rows // _SHRINKING)
@@ -34,17 +36,33 @@ class ChunkSize:
 
 @dataclass(slots=True)
 class Pace:
-    """Rests between steps, so that on average no more rows are done than allowed."""
+    """Rests between steps, so that on average no more rows are done than allowed.
+
+    A step is at most what is allowed in a second: who rests for longer hears of no change.
+    """
 
     workers: int = 1  # who share the allowance
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-    _free_at: float = field(default=0.0)
+    rows_per_second: int | None = None  # of all workers together
+    _began: float = field(init=False)  # with the step that is being done
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+
+    def most(self, rows: int) -> int:
+        """So many rows, or as many as a step may have."""
+        if not self.rows_per_second:
+            return rows
+        return min(rows, max(1, self.rows_per_second // self.workers))
 
     def rest(self, rows: int, rows_per_second: int | None) -> None:
-        """After so many rows; the allowance may change from step to step."""
-        if not rows_per_second:
-            return
-        now = self.clock()
-        self._free_at = max(self._free_at, now) + rows * self.workers / rows_per_second
-        self.sleep(self._free_at - now)
+        """After a step of so many rows; the allowance may change from step to step."""
+        self.rows_per_second = rows_per_second
+        if rows_per_second:
+            left = self._began + rows * self.workers / rows_per_second - self.clock()
+            # Longer only after a step that was begun when more was allowed.
+            longest = max(_REST_MAX_SECONDS, self.workers / rows_per_second)
+            if left > 0:
+                self.sleep(min(left, longest))
+        self._began = self.clock()

@@ -47,6 +47,7 @@ class Worker:
 
     def work_off(self, phase: str) -> tuple[Clash, ...]:
         """Until every range is done, by whomever, or rows clash."""
+        self._pace.rest(0, self._patiently(lambda: self.build.rows_per_second))
         while numbers := self._patiently(lambda: self.build.unfinished(phase)):
             claimed = self._claim(phase, numbers)
             if claimed is None:
@@ -76,12 +77,9 @@ class Worker:
 
     def _work_on(self, phase: str, number: int) -> tuple[Clash, ...]:
         while True:
-            began = time.monotonic()
             step = self._patiently(lambda: self._step(phase, number))
             if step.clashes:
                 return step.clashes
-            if not step.slow:
-                self._size.took(step.rows, time.monotonic() - began)
             if step.finished:
                 return ()
             self._pace.rest(step.rows, step.rows_per_second)
@@ -89,9 +87,15 @@ class Worker:
                 self._wait_out_the_pause()
 
     def _step(self, phase: str, number: int) -> Step:
+        rows = self._pace.most(self._size.rows)
+        began = time.monotonic()
         if phase == LOAD:
-            return self.build.load_step(number, self._size.rows)
-        return self.build.merge_step(phase, number, self._size.rows)
+            step = self.build.load_step(number, rows)
+        else:
+            step = self.build.merge_step(phase, number, rows)
+        if not step.slow:
+            self._size.took(step.rows, time.monotonic() - began)
+        return step
 
     def _wait_out_the_pause(self) -> None:
         while self._patiently(lambda: self.build.paused):

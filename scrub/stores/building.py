@@ -79,7 +79,12 @@ class IndexBuild(Protocol):
     def state(self) -> State: ...
 
     @property
-    def paused(self) -> bool: ...
+    def paused(self) -> bool:
+        """Whether workers are to rest. Raises Superseded."""
+
+    @property
+    def rows_per_second(self) -> int | None:
+        """How many rows all workers together may read; None: as many as they can."""
 
     @property
     def indexes(self) -> Sequence[str]: ...
