@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from benchmarks.backfill import THROTTLE
 from benchmarks.checking import CORES, DRIVER_MEMORY
 from benchmarks.data import DEFECTS
 from benchmarks.measurements import HUGE_ROWS, Measurements
@@ -252,6 +253,27 @@ def postgres(m: Measurements) -> Iterator[Line]:
     )
 
 
+def building(m: Measurements) -> Iterator[Line]:
+    found = m.building
+    for method, timing in found.builds.items():
+        yield Line(
+            measurement=f"INSERT ... SELECT ... ORDER BY / build with {method}",
+            timing=timing,
+            beside=found.copy,
+            rows=m.shop_rows,
+            ratio=found.copy.median / timing.median,
+            target=Target(">=", 0.6),
+            note=f"{m.shop_rows:,} rows, copy {found.copy.median:.2f} s; with the build's check",
+        )
+    yield Line(
+        measurement="p99 of pgbench during a build / without",
+        ratio=found.p99_during / found.p99_alone,
+        target=Target("<=", 2.5),
+        note=f"8 clients, {found.p99_alone:.1f} ms alone, {found.p99_during:.1f} ms at "
+        f"{THROTTLE:,} rows/s",
+    )
+
+
 def _mebibytes(size: int) -> str:
     return f"{size / 2**20:,.0f} MiB"
 
@@ -271,5 +293,6 @@ LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "pairs": pairs,
     "pair-checks": pair_checks,
     "postgres": postgres,
+    "backfill": building,
     "huge": huge,
 }

@@ -3,20 +3,21 @@
 
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from benchmarks import data, pairs, peers, postgres
+from benchmarks import backfill, data, pairs, peers, postgres
 from benchmarks.answers import demand
 from benchmarks.checking import bytes_read, check
 from benchmarks.data import DEFECTS, Lake
 from benchmarks.fresh_process import FreshCheck, check_in_fresh_process
 from benchmarks.shapes import BY_CUSTOMER, BY_CUSTOMER_DAMAGED, FOUR_INDEXES, IndexShape
-from benchmarks.timing import Effort, Timing, timed
+from benchmarks.timing import Effort, Timing, joined, timed
 from scrub.codec.kv.layouts import layout_of
+from scrub.model.build import Method
 from scrub.model.request import Engine, Strategy
 
 DATACOMPY_ROWS_MAX = 2_000_000
@@ -37,6 +38,16 @@ class ShopTimings:
     rate_alone: float
     rate_during_checks: float
     checks: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuildTimings:
+    """Seconds of copies and builds, milliseconds of transactions."""
+
+    copy: Timing
+    builds: dict[Method, Timing]
+    p99_alone: float
+    p99_during: float
 
 
 class Measurements:
@@ -153,6 +164,33 @@ class Measurements:
             during, checks = shop.transactions_during_checks(self.spark, seconds)
             after = shop.transactions_per_second(seconds)
         return ShopTimings(check, join, (before + after) / 2, during, checks)
+
+    @cached_property
+    def building(self) -> BuildTimings:
+        """Builds beside the server's own sorted copy, and what traffic notices of one."""
+        with backfill.site(self.shop_rows) as site:
+            copies: list[Timing] = []
+            builds: dict[Method, list[Timing]] = {method: [] for method in Method}
+            for _ in range(self.effort.repeat):
+                copies.append(self._once("INSERT ... SELECT ... ORDER BY", site.clear, site.copy))
+                for method, found in builds.items():
+                    work = partial(site.build, self.spark, method)
+                    found.append(self._once(f"build, {method}", site.clear, work))
+            site.clear()
+            seconds = TRAFFIC_SECONDS if self.rows > SMALL_ROWS_MAX else 1
+            before = site.p99(seconds)
+            during = site.p99_during_a_build(self.spark, Method.INIT_PUT, seconds)
+            site.clear()
+            after = site.p99(seconds)
+        return BuildTimings(
+            copy=joined(copies),
+            builds={method: joined(found) for method, found in builds.items()},
+            p99_alone=(before + after) / 2,
+            p99_during=during,
+        )
+
+    def _once(self, what: str, prepare: Callable[[], object], work: Callable[[], object]) -> Timing:
+        return timed(what, [prepare], work, replace(self.effort, repeat=1))
 
     # Pairs
 

@@ -58,6 +58,12 @@ def timed(
     return Timing(tuple(seconds for seconds, _ in runs), max(others for _, others in runs))
 
 
+def joined(timings: Sequence[Timing]) -> Timing:
+    """Runs that were measured one by one."""
+    seconds = tuple(seconds for timing in timings for seconds in timing.seconds)
+    return Timing(seconds, max(timing.disturbance for timing in timings))
+
+
 def _run(work: Callable[[], object]) -> tuple[float, float]:
     before, began = ProcessorUse.now(), time.perf_counter()
     work()
