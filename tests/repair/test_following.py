@@ -161,6 +161,30 @@ def test_a_vacuum_in_between_is_refused_by_name(tmp_path: Path) -> None:
     assert ground.entries() == before
 
 
+def test_a_compaction_and_a_vacuum_after_it_are_survived(tmp_path: Path) -> None:
+    """What a compaction removed is gone, and nobody needs it."""
+    ground = DeltaGround(tmp_path, rows_of(*START))
+    ground.append((5, 50, "open"))
+    ground.load()
+    ground.table.optimize.compact()
+    ground.table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    ground.append((6, 60, "open"))
+    (step,) = ground.follow().steps
+    assert step == Step(version=ground.table.version(), added=1)
+    assert ground.entries() == ground.expected()
+
+
+def test_where_there_is_a_feed_the_rewritten_files_are_not_needed(tmp_path: Path) -> None:
+    ground = DeltaGround(tmp_path, rows_of(*START), feed=True)
+    ground.load()
+    before = set(ground.table.file_uris())
+    ground.table.update(updates={"status": "'paid'"}, predicate="id = 1")
+    for uri in before - set(ground.table.file_uris()):
+        Path(uri).unlink()
+    assert ground.follow().steps == [Step(version=1, taken=1, added=1)]
+    assert ground.entries() == ground.expected()
+
+
 def test_a_log_that_was_cleaned_up_is_refused_by_name(tmp_path: Path) -> None:
     ground = DeltaGround(tmp_path, rows_of(*START))
     ground.load()

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditional writes to Delta: what they cost, what they keep, and what they refuse."""
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, WriterProperties, write_deltalake
 
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
 from scrub.model.entry_shape import EntryShape, Tombstones
@@ -61,6 +62,22 @@ def test_the_cost_of_a_write_follows_the_entries_not_the_table(
     after = {a["path"] for a in pa.table(table(ten_files).get_add_actions()).to_pylist()}
     assert len(before & after) == 8
     assert table(ten_files).to_pyarrow_table().num_rows == 98
+
+
+@pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
+def test_the_right_rows_of_a_large_file_are_taken(tmp_path: Path, ordered: bool) -> None:
+    """Rows are known by their place in the file, also when row groups were passed over."""
+    numbers = list(range(120_000))
+    if not ordered:
+        random.Random(1).shuffle(numbers)
+    rows = pa.table([numbers, numbers, [str(n) for n in numbers]], SCHEMA)
+    groups = WriterProperties(max_row_group_size=25_000)
+    write_deltalake(str(tmp_path / "by_customer"), rows, writer_properties=groups)
+    gone = [3, 24_999, 25_000, 77_777, 119_999]
+    given = entries(BY_CUSTOMER, *((n, n, str(n)) for n in gone))
+    assert set(writer(tmp_path).delete_if_equal(BY_CUSTOMER, given)) == {Outcome.WRITTEN}
+    left = table(tmp_path).to_pyarrow_table().column("id").to_pylist()
+    assert sorted(left) == [n for n in range(120_000) if n not in gone]
 
 
 def test_new_entries_touch_no_file_that_is_there(ten_files: Path) -> None:
