@@ -30,6 +30,8 @@ def work_off_in_tasks(
     reports = run_in_tasks(spark, settings.workers, work, "report string").collect()
     clashes: list[Clash] = []
     for report in (json.loads(row.report) for row in reports):
+        if report["superseded"]:
+            raise Superseded(report["superseded"])
         if report["stuck"]:
             raise Stuck(report["stuck"], hint=report["hint"])
         if report["failed"]:
@@ -45,14 +47,17 @@ def _work(
     phase: str,
 ) -> Iterator[pa.RecordBatch]:
     """Failures are results: as exceptions they would make Spark run the task again."""
-    report: dict[str, object] = {"clashes": [], "stuck": None, "failed": None, "hint": None}
+    report: dict[str, object] = dict.fromkeys(("superseded", "stuck", "failed", "hint"))
+    report["clashes"] = []
     build = open_build()
     try:
         report["clashes"] = [asdict(clash) for clash in Worker(build, settings).work_off(phase)]
     except Stuck as error:
         report |= {"stuck": str(error), "hint": error.hint}
-    except (ScrubError, Superseded) as error:
-        report |= {"failed": str(error), "hint": getattr(error, "hint", None)}
+    except Superseded as error:
+        report["superseded"] = str(error)
+    except ScrubError as error:
+        report |= {"failed": str(error), "hint": error.hint}
     finally:
         build.close()
     yield pa.RecordBatch.from_pydict({"report": [json.dumps(report)]})

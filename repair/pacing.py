@@ -10,6 +10,7 @@ _MOST = 100_000
 _GROWTH_MAX = 2.0
 _SHRINKING = 4
 _REST_MAX_SECONDS = 1.0
+_STEPS_A_SECOND = 4  # at least, of each worker whose pace is limited
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class ChunkSize:
 class Pace:
     """Rests between steps, so that on average no more rows are done than allowed.
 
-    A step is at most what is allowed in a second: who rests for longer hears of no change.
+    A step is at most what is allowed in a quarter of a second: who rests for long hears of nothing.
     """
 
     workers: int = 1  # who share the allowance
@@ -54,7 +55,7 @@ class Pace:
         """So many rows, or as many as a step may have."""
         if not self.rows_per_second:
             return rows
-        return min(rows, max(1, self.rows_per_second // self.workers))
+        return min(rows, max(1, self.rows_per_second // (_STEPS_A_SECOND * self.workers)))
 
     def rest(self, rows: int, rows_per_second: int | None) -> None:
         """After a step of so many rows; the allowance may change from step to step."""

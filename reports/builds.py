@@ -30,6 +30,10 @@ def plan_as_text(plan: BackfillPlan) -> str:
     return "\n".join(map(printable, [head, *(f"  - {step}" for step in plan.steps)]))
 
 
+def plan_as_json(plan: BackfillPlan) -> str:
+    return json.dumps({"schema_version": 1, "executed": False, "plan": asdict(plan)}, indent=2)
+
+
 def builds_as_text(builds: Sequence[BackfillStatus]) -> str:
     if not builds:
         return "no index of this table was built by scrub"

@@ -15,11 +15,11 @@ from scrub.app.check_tables import run_check
 from scrub.app.delta_backfill import DeltaBackfill
 from scrub.app.selection import near
 from scrub.catalog import Catalog, load_catalog
-from scrub.errors import UsageError
+from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, SparkOptions
-from scrub.model.result import RunResult
+from scrub.model.result import RunResult, Status
 from scrub.model.table import Index, Table
 
 if TYPE_CHECKING:
@@ -127,7 +127,11 @@ def _gate(
             spark=session(),
             on_progress=on_progress,
         )
-        return why_not(result)
+        reason = why_not(result)
+        if result.status is not Status.DEFECTIVE and reason is not None:
+            # Nothing is wrong with the index: whoever did not answer may answer next time.
+            raise StoreUnavailable(reason)
+        return reason
 
     return look
 

@@ -17,10 +17,11 @@ from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
 from scrub.model.build import Method, State
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.table import Index, Store, Table
-from scrub.stores.building import LOAD, Clash, GaveWay
+from scrub.stores.building import LOAD, Clash, GaveWay, Superseded
 from scrub.stores.postgres.building.build import BuildPlace, PostgresBuild
 from scrub.stores.postgres.building.builds import Build
 from scrub.stores.postgres.building.opening import ENDED, PostgresBuilds
+from scrub.stores.postgres.connections import first_line, require_psycopg, without_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +30,8 @@ Gate = Callable[[Sequence[str]], "str | None"]
 """Checks indexes of the table; returns what is wrong with them."""
 
 _WATCH_SECONDS = 0.5
-_TAKE_OVER_SECONDS = 10.0
+_AT_ONCE = 0.1
+_NAMED = 5
 _LOOK_SECONDS = 0.5
 
 
@@ -44,8 +46,10 @@ class PostgresBackfill:
 
     def plan(self) -> BackfillPlan:
         """What `run` would do; nothing is changed."""
-        with closing(PostgresBuilds(self.store)) as builds:
+        with self._opened() as builds:
+            builds.demand_free(self.table)
             entries = builds.entries(self.table, self.indexes)
+            builds.demand_absent(entries)
             rows = builds.rows_expected(self.table)
         made = [
             f"create {entry.relation} ({', '.join(entry.names)})"
@@ -80,7 +84,7 @@ class PostgresBackfill:
         on_progress: ProgressListener,
     ) -> BackfillStatus:
         """Build from the beginning."""
-        with closing(PostgresBuilds(self.store)) as builds:
+        with self._opened() as builds:
             begin = partial(
                 builds.begin,
                 self.table,
@@ -88,7 +92,7 @@ class PostgresBackfill:
                 self.request.method,
                 self.request.rows_per_second,
             )
-            build = _insistently(begin, self.request.wait_limit)
+            build = self._insistently(begin, builds)
             return self._go_on(build, session, gate, on_progress)
 
     def resume(
@@ -98,23 +102,25 @@ class PostgresBackfill:
         on_progress: ProgressListener,
     ) -> BackfillStatus:
         """Go on where a build was left."""
-        with closing(PostgresBuilds(self.store)) as builds:
+        with self._opened() as builds:
             record = self._unfinished(builds)
             build = builds.take_over(self.table, record)
+            self._unfinished(builds)
             if self.request.rows_per_second is not None:
                 builds.adjust(record, rows_per_second=self.request.rows_per_second or None)
             return self._go_on(build, session, gate, on_progress)
 
     def cancel(self, on_progress: ProgressListener) -> BackfillStatus:
         """Take back a build, also one that another process runs."""
-        with closing(PostgresBuilds(self.store)) as builds:
+        with self._opened() as builds:
             record = self._unfinished(builds)
-            build = builds.take_over(self.table, record, _TAKE_OVER_SECONDS)
+            build = builds.take_over(self.table, record, max(self.request.wait_limit, _AT_ONCE))
+            self._unfinished(builds)  # it may have come to its end before it could be stopped
             return self._remove(build, "cancelled", on_progress)
 
     def drop(self, on_progress: ProgressListener) -> BackfillStatus:
         """Remove an index that is public, with what keeps it."""
-        with closing(PostgresBuilds(self.store)) as builds:
+        with self._opened() as builds:
             (index,) = self.indexes
             found = [b for b in builds.of_table(self.table) if b.indexes == (index.name,)]
             record = next((b for b in found if b.state is State.PUBLIC), None)
@@ -129,31 +135,35 @@ class PostgresBackfill:
 
     def adjust(self, **values: object) -> BackfillStatus:
         """Change the pace of a build that runs, or pause it."""
-        with closing(PostgresBuilds(self.store)) as builds:
+        with self._opened() as builds:
             builds.adjust(self._unfinished(builds), **values)
             return self._status(builds, self._unfinished(builds))
 
     def status(self) -> list[BackfillStatus]:
         """The latest build of each index; those asked for, or all."""
-        with closing(PostgresBuilds(self.store)) as builds:
-            names = [index.name for index in self.indexes]
+        with self._opened() as builds:
             seen: set[str] = set()
             found = []
             for record in builds.of_table(self.table):
-                if set(record.indexes) & set(names) and not set(record.indexes) <= seen:
+                if self._is_asked_for(record) and not set(record.indexes) <= seen:
                     found.append(self._status(builds, record))
                 seen |= set(record.indexes)
             return found
 
     def _unfinished(self, builds: PostgresBuilds) -> Build:
         record = builds.unfinished(self.table)
-        names = {index.name for index in self.indexes}
-        if record is None or (names and not names & set(record.indexes)):
+        if record is None or not self._is_asked_for(record):
             raise UsageError(
-                f"no build of table {self.table.name} is under way",
+                f"no build of {', '.join(self.request.indexes) or 'any index'} of table "
+                f"{self.table.name} is under way",
                 hint="scrub backfill status shows what there is",
             )
         return record
+
+    def _is_asked_for(self, record: Build) -> bool:
+        """By name, or because none was named: the catalog may have lost an index meanwhile."""
+        names = set(self.request.indexes)
+        return not names or bool(names & set(record.indexes))
 
     def _go_on(
         self,
@@ -172,10 +182,65 @@ class PostgresBackfill:
         def tell(what: str) -> None:
             on_progress(Progress(phase=what))
 
-        with closing(build):
+        with closing(build), self._to_be_resumed():
             check = partial(gate, build.indexes)
             Builder(build, work_off, check, settings, tell).run()
         return self._ended(place)
+
+    @contextmanager
+    def _to_be_resumed(self) -> Iterator[None]:
+        """Whatever stops a build that has begun, it can go on; unless another took it over."""
+        try:
+            yield
+        except Superseded as error:
+            raise StoreUnavailable(
+                f"another process has taken over the build of {self._names}, to cancel it or to "
+                "go on with it",
+                hint=f"scrub backfill status {self.table.name} shows what became of it",
+            ) from error
+        except StoreUnavailable as error:
+            hint = f"what was done stays done: scrub backfill resume {self.table.name}"
+            raise StoreUnavailable(str(error), hint=error.hint or hint) from error
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(index.name for index in self.indexes)
+
+    @contextmanager
+    def _opened(self) -> Iterator[PostgresBuilds]:
+        """The builds of the store; what the server refuses is told as its refusal."""
+        psycopg = require_psycopg()
+        with closing(PostgresBuilds(self.store)) as builds:
+            try:
+                yield builds
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise StoreUnavailable(
+                    f"PostgreSQL: {first_line(error)}",
+                    hint=f"connect as the owner of {self.table.relation}, who may also create "
+                    f"tables and functions in schema {builds.schema}",
+                ) from error
+            except psycopg.Error as error:
+                reason = without_secrets(first_line(error), builds.conninfo)
+                raise StoreUnavailable(f"PostgreSQL: {reason}") from error
+
+    def _insistently(
+        self, begin: Callable[[], PostgresBuild], builds: PostgresBuilds
+    ) -> PostgresBuild:
+        limit = self.request.wait_limit
+        deadline = time.monotonic() + limit
+        while True:
+            try:
+                return begin()
+            except GaveWay as error:
+                if time.monotonic() > deadline:
+                    names = "; ".join(b.description for b in builds.writers(self.table)[:_NAMED])
+                    raise StoreUnavailable(
+                        f"for {limit:g} seconds, transactions on {self.table.name} left no moment "
+                        f"in which to create triggers: {names or error}",
+                        hint="nothing was begun: end them, or give --wait-limit more seconds, and "
+                        "run again",
+                    ) from error
+                time.sleep(_WATCH_SECONDS)
 
     def _remove(
         self,
@@ -197,7 +262,7 @@ class PostgresBackfill:
 
     def _ended(self, place: BuildPlace) -> BackfillStatus:
         """Asked in a new session: the server may have been restarted meanwhile."""
-        with closing(PostgresBuilds(self.store)) as builds:
+        with self._opened() as builds:
             status = self._status(builds, builds.builds.get(builds.connection, place.build))
         # Published indexes have a record each; what was counted is that of the first.
         return replace(status, indexes=tuple(entry.index for entry in place.entries))
@@ -260,11 +325,13 @@ class PostgresBackfill:
         self, place: BuildPlace, phase: str, on_progress: ProgressListener, done: threading.Event
     ) -> None:
         what = "loading entries" if phase == LOAD else f"merging records of {phase}"
+        file: bool | None = None
         while not done.wait(_WATCH_SECONDS):
             try:
-                with closing(PostgresBuilds(self.store)) as builds:
+                with self._opened() as builds:
                     while not done.wait(_WATCH_SECONDS):
                         self._look(builds, place, phase, what, on_progress)
+                        file = self._pass_on(builds, place, file)
             except (ScrubError, OSError):
                 continue  # it is only watching; those who work tell what is wrong
 
@@ -276,34 +343,22 @@ class PostgresBackfill:
         what: str,
         on_progress: ProgressListener,
     ) -> None:
-        import psycopg
-
-        try:
-            record = builds.builds.get(builds.connection, place.build)
-            file = self.request.pause_file
-            if file is not None and file.exists() != record.paused:
-                builds.adjust(record, paused=file.exists())
-            rows = sum(of.rows for of in builds.ranges(record) if of.phase == phase)
-        except psycopg.Error as error:
-            raise StoreUnavailable(str(error)) from error
+        record = builds.builds.get(builds.connection, place.build)
+        rows = sum(of.rows for of in builds.ranges(record) if of.phase == phase)
         total = record.rows_expected if phase == LOAD else None
         shown = f"{what} (paused)" if record.paused else what
         on_progress(Progress(phase=shown, rows_done=rows, rows_total=total))
 
-
-def _insistently(begin: Callable[[], PostgresBuild], limit: float) -> PostgresBuild:
-    deadline = time.monotonic() + limit
-    while True:
-        try:
-            return begin()
-        except GaveWay as error:
-            if time.monotonic() > deadline:
-                raise StoreUnavailable(
-                    f"for {limit:g} seconds, writers left no moment in which to create triggers "
-                    f"({error})",
-                    hint="try again when fewer long transactions write, or give --wait-limit more",
-                ) from error
-            time.sleep(_WATCH_SECONDS)
+    def _pass_on(
+        self, builds: PostgresBuilds, place: BuildPlace, before: bool | None
+    ) -> bool | None:
+        """Pause when the file comes, go on when it goes; in between, `adjust` has its way."""
+        if self.request.pause_file is None:
+            return None
+        there = self.request.pause_file.exists()
+        if there != before:
+            builds.adjust(builds.builds.get(builds.connection, place.build), paused=there)
+        return there
 
 
 def _no_work(phase: str) -> Sequence[Clash]:

@@ -72,8 +72,7 @@ def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) 
     given["method"] = Method(given["method"])
     request = BackfillRequest(**given)
     if not execute:
-        _show_plan(plan_backfill(request))
-        click.echo("\nNothing was changed. To do it, add --execute")
+        _show_plan(plan_backfill(request), format_)
         raise SystemExit(0)
     with shown_progress() as on_progress:
         status = run_backfill(request, spark_options=spark_options, on_progress=on_progress)
@@ -222,7 +221,11 @@ def _show_before(found: list[BackfillStatus], what: str) -> None:
     click.echo(f"\n{what}. To do it, add --execute" if found else "\nThere is nothing to do.")
 
 
-def _show_plan(plan: BackfillPlan) -> None:
-    from reports.builds import plan_as_text
+def _show_plan(plan: BackfillPlan, format_: str) -> None:
+    from reports.builds import plan_as_json, plan_as_text
 
+    if format_ == "json":
+        click.echo(plan_as_json(plan))
+        return
     click.echo(plan_as_text(plan))
+    click.echo("\nNothing was changed. To do it, add --execute")

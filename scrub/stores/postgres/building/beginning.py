@@ -66,7 +66,7 @@ def begin(
     with briefly(connection, patience(connection)) as brief:
         builds.create(connection)
         for entry in entries:
-            _demand_absent(connection, entry)
+            demand_absent(connection, entry)
             version = connection.info.server_version
             for statement in creating(entry, version, method is Method.MERGE):
                 brief.execute(statement)
@@ -104,7 +104,8 @@ def _demand_buildable(
         )
 
 
-def _demand_absent(connection: "psycopg.Connection[Any]", entry: EntrySql) -> None:
+def demand_absent(connection: "psycopg.Connection[Any]", entry: EntrySql) -> None:
+    """Refuse to build where something is already."""
     row = connection.execute("SELECT to_regclass(%s)", (entry.relation,)).fetchone()
     if row is not None and row[0] is not None:
         raise UsageError(
