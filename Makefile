@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup java demo lint check test fuzz bench lock clean
+.PHONY: help setup java demo lint check test fuzz torture bench lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ test: setup lint ## lint and every test; what CI runs
 
 fuzz: setup ## mutate a million pairs and compare every verdict with the reference
 	$(BIN)/python -m tests.kv.fuzz $(FUZZ_ARGS)
+
+torture: setup ## builds under load, killed at random moments, at length; needs half an hour
+	$(BIN)/python -m tests.backfill.campaign $(TORTURE_ARGS)
 
 bench: setup ## measure against other ways to check; BENCH_ARGS="--rows 5000000"
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
