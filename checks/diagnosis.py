@@ -12,12 +12,13 @@ from checks.entries import primary_key_of
 from checks.parts import Part
 from checks.slots import Slot
 from scrub.codec.digest import Salt
+from scrub.codec.json_values import from_text
 from scrub.model.defect import Value
 from scrub.spark.digest import bucket_of
 from scrub.spark.expected_values import expected_value, is_covered
 from scrub.spark.failures import condition, plain_path, unreadable_file, unreadable_reason
 from scrub.spark.names import named
-from scrub.spark.text import as_text, from_text
+from scrub.spark.text import as_text
 from scrub.stores.unreadable import UnreadableSplit
 
 _SEARCH_BITS = 24

@@ -15,10 +15,10 @@ from checks.physical_scan import FAULT_SCHEMA, FaultySplit, name_faults
 from checks.scan_spec import ScanSpec
 from checks.slots import Relation, scan_spec
 from scrub.codec.digest import Salt
+from scrub.codec.json_values import from_text
 from scrub.model.defect import Defect, DefectKind
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_in_tasks
-from scrub.spark.text import from_text
 
 _ORDER = ("part", "place", "primary_key", "column")
 

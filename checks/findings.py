@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pyspark.sql import Row
 
 from checks.slots import Slot
+from scrub.codec.json_values import from_text
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.plan import TablePlan
 from scrub.model.result import CheckOutcome, Status
 from scrub.model.table import EntryColumn
 from scrub.model.types import ColumnType
 from scrub.spark.expected_values import type_of
-from scrub.spark.text import from_text
 
 
 @dataclass(slots=True)

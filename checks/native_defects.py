@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from scrub.codec.json_values import from_text
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.table import Index, Table
 from scrub.model.types import ColumnType, TypeName
-from scrub.spark.text import from_text
 from scrub.stores.postgres.index_description import NativeIndex
 from scrub.stores.postgres.native_indexes import RowValues, Texts
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def test_both_engines_write_the_same_text(kind: str, spark: "SparkSession") -> None:
     from pyspark.sql import functions as F
 
-    from scrub.spark.text import as_text, from_text
+    from scrub.codec.json_values import from_text
+from scrub.spark.text import as_text
 
     values, column_type = pa.array([*POOLS[kind], None], ARROW[kind]), parse_type(kind)
     frame = spark.createDataFrame(pa.table({"value": values}))

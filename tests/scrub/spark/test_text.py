@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
+from scrub.codec.json_values import from_text
 from scrub.model.types import parse_type
-from scrub.spark.text import as_text, from_text
+from scrub.spark.text import as_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

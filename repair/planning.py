@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From defects to what is done about them: a pure function, one rule for each kind.
+
+The table is right by definition. What follows from a row is put, what follows from none is deleted;
+where it is the row itself that is wrong, or where nobody can tell, a person has to decide.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from scrub.model.defect import Defect, DefectKind, Value
+from scrub.model.repair import Action, ActionKind, Entry, LostRow, Refusal, RepairPlan
+from scrub.model.table import Index, Table
+
+Reason = tuple[str, str]
+
+REFUSED: Mapping[DefectKind, Reason] = {
+    DefectKind.UNIQUE_VIOLATION: (
+        "two rows of the table share the key, and only their owner knows which one is wrong",
+        "correct one of the rows; its entry then follows",
+    ),
+    DefectKind.DUPLICATE_KEY: (
+        "the table has the row more than once, and the table is right by definition",
+        "remove the copies from the table",
+    ),
+    DefectKind.NULL_VIOLATION: (
+        "the table lacks a value, and no index can supply it",
+        "give the column a value, or say `nullable: true` in the catalog",
+    ),
+    DefectKind.INVALID_ENCODING: (
+        "the bytes cannot be read, so nobody knows what they should be",
+        "restore the row or the file from a backup",
+    ),
+    DefectKind.INVALID_COMPOSITE: (
+        "key and value of a column disagree, and neither is known to be right",
+        "write the row again from its source",
+    ),
+    DefectKind.NONCANONICAL: (
+        "the bytes read well, but rewriting pairs is not offered for this store",
+        "write the row again with the system that owns it",
+    ),
+    DefectKind.MISSING_FAMILY: (
+        "the pair that every row has is absent, and with it values that nobody knows",
+        "restore the row from a backup",
+    ),
+    DefectKind.UNEXPECTED_KEY: (
+        "the key belongs to no index of the catalog, so nobody knows whether it is needed",
+        "add the index to the catalog, or remove the pair by hand",
+    ),
+    DefectKind.KEY_ORDER: (
+        "pairs stand in another order than their keys; what they say may be right",
+        "write the relation anew in the order of its keys",
+    ),
+}
+"""Kinds that are left to people, with the reason and what they can do."""
+
+
+def plan_repair(
+    defects: Sequence[Defect],
+    tables: Mapping[str, Table],
+    present: Iterable[tuple[str, Entry]] = (),
+    recover_rows: bool = False,
+) -> RepairPlan:
+    """What to do about each defect; every one of them gets an action or a refusal.
+
+    `present` names rows that are there, by table and primary key: an entry that does not follow
+    from its row is no sign of a lost one. With `recover_rows`, lost rows are put back by other
+    means, so that their entries are right where they are.
+    """
+    lost = list(_lost_rows(defects, tables, present))
+    of_lost = {(row.table, _key(row.primary_key)) for row in lost}
+    actions: list[Action] = []
+    refusals: list[Refusal] = []
+    reindexed: set[tuple[str, str]] = set()
+    for defect in defects:
+        index = _index_of(defect, tables)
+        if index is not None and index.native:
+            if (defect.table, index.name) not in reindexed:
+                reindexed.add((defect.table, index.name))
+                actions.append(_reindex(defect, index))
+            continue
+        is_lost = (defect.table, _key(defect.primary_key)) in of_lost
+        if is_lost and defect.kind is DefectKind.DANGLING:
+            if not recover_rows:
+                refusals.append(_refuse(defect, _LOST))
+            continue
+        action = _action(defect)
+        if isinstance(action, Action):
+            actions.append(action)
+        else:
+            refusals.append(_refuse(defect, action))
+    return RepairPlan(tuple(actions), tuple(refusals), tuple(lost))
+
+
+_AGREEING_MIN = 2
+_LOST: Reason = (
+    "several indexes agree on this row, which the table does not have: it was probably lost there",
+    "look at the proposed row; `--recover-rows` puts it into the table, or delete the entries "
+    "with `--index`, one index at a time",
+)
+
+
+def _action(defect: Defect) -> Action | Reason:
+    match defect.kind:
+        case DefectKind.MISSING if defect.expected is not None:
+            return _of(ActionKind.PUT, defect, None, defect.expected)
+        case DefectKind.DANGLING if defect.actual is not None:
+            return _of(ActionKind.DELETE, defect, defect.actual, None)
+        case DefectKind.WRONG_STORED_VALUE if defect.actual is not None:
+            return _of(ActionKind.REPLACE, defect, defect.actual, defect.expected)
+        case DefectKind.DUPLICATE_ENTRY if defect.actual is not None:
+            return _of(ActionKind.KEEP_ONE, defect, defect.actual, defect.actual)
+        case kind if kind in REFUSED:
+            return REFUSED[kind]
+    return (
+        "the defect does not say what the entry is",
+        "check again without --redact, and repair from that",
+    )
+
+
+def _of(kind: ActionKind, defect: Defect, before: Entry | None, after: Entry | None) -> Action:
+    assert defect.index is not None, "such defects are of an index"
+    return Action(
+        kind=kind,
+        defect=defect.id,
+        defect_kind=defect.kind,
+        table=defect.table,
+        index=defect.index,
+        primary_key=defect.primary_key,
+        before=before,
+        after=after,
+    )
+
+
+def _reindex(defect: Defect, index: Index) -> Action:
+    return Action(
+        kind=ActionKind.REINDEX,
+        defect=defect.id,
+        defect_kind=defect.kind,
+        table=defect.table,
+        index=index.name,
+    )
+
+
+def _refuse(defect: Defect, why: Reason) -> Refusal:
+    return Refusal(
+        defect=defect.id,
+        defect_kind=defect.kind,
+        table=defect.table,
+        index=defect.index,
+        primary_key=defect.primary_key,
+        reason=why[0],
+        remedy=why[1],
+    )
+
+
+def _lost_rows(
+    defects: Sequence[Defect], tables: Mapping[str, Table], present: Iterable[tuple[str, Entry]]
+) -> Iterator[LostRow]:
+    """Absent rows that two indexes or more tell alike."""
+    there = {(table, _key(key)) for table, key in present}
+    there |= {(d.table, _key(d.primary_key)) for d in defects if d.kind is not DefectKind.DANGLING}
+    told: dict[tuple[str, object], list[Defect]] = defaultdict(list)
+    for defect in defects:
+        if defect.kind is DefectKind.DANGLING and defect.actual and defect.primary_key:
+            told[defect.table, _key(defect.primary_key)].append(defect)
+    for (table_name, _), found in told.items():
+        table = tables.get(table_name)
+        names = {defect.index for defect in found}
+        if table is None or len(names) < _AGREEING_MIN or len(names) < len(found):
+            continue  # one index tells the row twice: then they do not agree
+        if (table_name, _key(found[0].primary_key)) in there:
+            continue
+        columns = _agreed([_columns_told(defect, table) for defect in found])
+        if columns is not None:
+            yield LostRow(
+                table=table_name,
+                primary_key=found[0].primary_key or {},
+                columns=columns,
+                indexes=tuple(sorted(name for name in names if name)),
+                absent_columns=tuple(c.name for c in table.columns if c.name not in columns),
+            )
+
+
+def _columns_told(defect: Defect, table: Table) -> Entry:
+    """The table's columns that an entry holds as they are."""
+    index = table.index(defect.index or "")
+    actual = defect.actual or {}
+    return {
+        column.source: actual[column.name]
+        for column in index.entry
+        if not column.is_expression and column.name in actual
+    }
+
+
+def _agreed(entries: Sequence[Entry]) -> Entry | None:
+    """All columns together; None if two entries tell one of them differently."""
+    together: dict[str, Value] = {}
+    for entry in entries:
+        for name, value in entry.items():
+            if name in together and together[name] != value:
+                return None
+            together[name] = value
+    return together
+
+
+def _index_of(defect: Defect, tables: Mapping[str, Table]) -> Index | None:
+    table = tables.get(defect.table)
+    if table is None or defect.index is None:
+        return None
+    return next((index for index in table.indexes if index.name == defect.index), None)
+
+
+def _key(entry: Entry | None) -> object:
+    return None if entry is None else tuple(sorted(entry.items(), key=lambda item: item[0]))
