@@ -101,6 +101,23 @@ class EntryStates:
         self._replace(equal, _Held(after, given=given))
         return Outcome.WRITTEN
 
+    def keep_one(self, values: Values) -> int:
+        """Remove all copies of an entry but one; how many went."""
+        there = self._there(values)
+        equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
+        self._replace(equal[1:], None)
+        return max(0, len(equal) - 1)
+
+    def add_copies(self, values: Values, given: int, copies: int) -> bool:
+        """Put copies beside an entry that is there once; whether it is."""
+        there = self._there(values)
+        equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
+        if len(equal) != 1:
+            return False
+        for _ in range(copies):
+            self.add(values, given)
+        return True
+
     def take(self, values: Values) -> bool:
         """Remove one copy of an entry, however many there are; whether there was one."""
         there = self._there(values)

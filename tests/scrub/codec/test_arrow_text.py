@@ -20,7 +20,7 @@ def test_both_engines_write_the_same_text(kind: str, spark: "SparkSession") -> N
     from pyspark.sql import functions as F
 
     from scrub.codec.json_values import from_text
-from scrub.spark.text import as_text
+    from scrub.spark.text import as_text
 
     values, column_type = pa.array([*POOLS[kind], None], ARROW[kind]), parse_type(kind)
     frame = spark.createDataFrame(pa.table({"value": values}))

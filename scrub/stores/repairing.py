@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a store offers repair: changes of entries that look at the row again, and a journal.
+
+A batch of changes happens at one moment: rows are read as they are then, each change is judged by
+its row and by what the index holds, and what is done is journalled so that it is known exactly,
+whatever crashes. Nothing is decided from an older reading.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
+from scrub.model.table import Index, Table
+from scrub.stores.entry_states import EntryStates, Values
+from scrub.stores.writing import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A repair or an undo, as the journal knows it."""
+
+    run: str
+    command: str  # "repair" or "undo"
+    table: str
+    started: datetime
+    finished: datetime | None = None
+    undoes: str | None = None  # the run that an undo takes back
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalRecord:
+    """One change that was done."""
+
+    run: str
+    number: int
+    index: str
+    kind: ActionKind
+    defect: str
+    primary_key: Entry | None
+    before: Entry | None
+    after: Entry | None
+    copies: int = 0  # that were removed beside the one that was kept
+    undone_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of one change."""
+
+    outcome: ActionOutcome
+    copies: int = 0
+
+
+@runtime_checkable
+class RepairingStore(Protocol):
+    """A store in which indexes can be repaired."""
+
+    def rows_there(self, table: Table, keys: Sequence[Entry]) -> Sequence[bool]:
+        """Whether the table has a row of each primary key now."""
+
+    def begin(self, record: RunRecord) -> None:
+        """Make the run durable before it writes anything; one at a time for each table.
+
+        Raises StoreUnavailable, naming who holds the table, if another run is at work on it.
+        """
+
+    def apply(
+        self, run: str, table: Table, index: Index, actions: Sequence[Action]
+    ) -> Sequence[Applied]:
+        """Judge and do a batch, and journal what is done, in one moment."""
+
+    def take_back(
+        self, run: str, table: Table, index: Index, records: Sequence[JournalRecord]
+    ) -> Sequence[Applied]:
+        """Undo a batch of what another run did, where its result is still there."""
+
+    def wait_for_writers(self, table: Table, seconds: float) -> None:
+        """Until whoever writes to the table now is done; raises StoreUnavailable after so long."""
+
+    def end(self, run: str) -> None:
+        """Note that the run came to its end, and let others have the table."""
+
+    def runs(self) -> Sequence[RunRecord]:
+        """All runs that are remembered, the latest first."""
+
+    def journal(self, run: str) -> Sequence[JournalRecord]:
+        """What a run did, in the order it was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An action in the values of a store, ready to be judged."""
+
+    kind: ActionKind
+    before: Values | None
+    after: Values | None
+    copies: int = 0  # of an undo: to be put back beside the one that was kept
+
+
+def judge(
+    changes: Sequence[Change], expected: Sequence[Values | None], states: EntryStates
+) -> list[Applied]:
+    """What becomes of each change, given the entry that its row should have now, if any."""
+    return [
+        _judged(number, change, now, states)
+        for number, (change, now) in enumerate(zip(changes, expected, strict=True))
+    ]
+
+
+def _judged(number: int, change: Change, now: Values | None, states: EntryStates) -> Applied:
+    before, after = change.before, change.after
+    match change.kind:
+        case ActionKind.PUT if after is not None and now == after:
+            return _applied(states.init_put(after, number, fail_on_tombstones=False))
+        case ActionKind.DELETE if before is not None and now != before:
+            return _applied(states.delete(before, number))
+        case ActionKind.REPLACE if before is not None and after is not None and now == after:
+            return _applied(states.replace(before, after, number))
+        case ActionKind.KEEP_ONE if before is not None and now == before:
+            removed = states.keep_one(before)
+            outcome = ActionOutcome.DONE if removed else ActionOutcome.ALREADY_RIGHT
+            return Applied(outcome, removed)
+    return Applied(ActionOutcome.ROW_CHANGED)
+
+
+def judge_undo(changes: Sequence[Change], states: EntryStates) -> list[Applied]:
+    """The same for undoing: only what the index holds counts, since a defect comes back."""
+    return [_undone(number, change, states) for number, change in enumerate(changes)]
+
+
+def _undone(number: int, change: Change, states: EntryStates) -> Applied:
+    before, after = change.before, change.after
+    match change.kind:
+        case ActionKind.PUT if after is not None:
+            return _applied(states.delete(after, number))
+        case ActionKind.DELETE if before is not None:
+            return _applied(states.init_put(before, number, fail_on_tombstones=False))
+        case ActionKind.REPLACE if before is not None and after is not None:
+            return _applied(states.replace(after, before, number))
+        case ActionKind.KEEP_ONE if before is not None:
+            done = states.add_copies(before, number, change.copies)
+            return Applied(ActionOutcome.DONE if done else ActionOutcome.CONFLICT, change.copies)
+    return Applied(ActionOutcome.CONFLICT)
+
+
+def _applied(outcome: Outcome) -> Applied:
+    return Applied(
+        {
+            Outcome.WRITTEN: ActionOutcome.DONE,
+            Outcome.UNCHANGED: ActionOutcome.ALREADY_RIGHT,
+            Outcome.CONFLICT: ActionOutcome.CONFLICT,
+        }[outcome]
+    )
