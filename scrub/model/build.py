@@ -35,7 +35,7 @@ class Duty(StrEnum):
     """What a write to the table does to an index."""
 
     NOTHING = "nothing"
-    DELETE = "delete"  # what is deleted is gone; nothing is put
+    DELETE = "delete"  # what is there of the row is gone; nothing is put
     TOMBSTONE = "tombstone"  # what is deleted leaves a tombstone; nothing is put
     PUT_AND_TOMBSTONE = "put_and_tombstone"
     PUT_AND_DELETE = "put_and_delete"
@@ -61,6 +61,7 @@ INIT_PUT_DUTIES: Mapping[State, Duties] = {
 
 MERGE_DUTIES: Mapping[State, Duties] = {
     # Deletions are not recorded before puts are: merged, they would delete what was put meanwhile.
+    # Nor may one stay that somebody in the next state recorded, when a row is put there again.
     State.DELETE_ONLY: Duties(Duty.NOTHING, Duty.DELETE),
     State.WRITE_AND_DELETE: Duties(Duty.NOTHING, Duty.RECORD),
     State.BACKFILLING: Duties(Duty.NOTHING, Duty.RECORD),

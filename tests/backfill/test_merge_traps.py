@@ -199,3 +199,31 @@ def test_rows_read_are_counted_against_entries_put(database: Database, method: M
         assert (of.phase, of.rows, of.entries, of.conflicts, of.done) == (LOAD, 9, 9, 0, True)
         ground.publish()
         ground.assert_right()
+
+
+@pytest.mark.parametrize("unique", [True, False], ids=["unique", "not_unique"])
+def test_what_a_late_writer_puts_back_is_not_deleted_by_an_earlier_record(
+    database: Database, unique: bool
+) -> None:
+    """One still in delete_only records no put; so it removes the deletion that others recorded.
+
+    Its statement began before the change of state, and goes on with the function it knows.
+    """
+    with building(database, kv_table(unique), Method.MERGE, TABLE, ROWS) as ground:
+        with ground.writer() as late, ground.writer() as gate:
+            gate.execute("SELECT pg_advisory_lock(1)")
+            late.execute("UPDATE t SET s = 'known' WHERE k = 9")
+            statement = (
+                "UPDATE t SET v = 'a' FROM (SELECT pg_advisory_lock(1)::text) AS gate (passed) "
+                "WHERE k = 1 AND passed IS NOT NULL"
+            )
+            writing = Background(lambda: late.execute(statement) and late.commit())
+            until(ground.is_waiting)
+            ground.build.advance(State.WRITE_AND_DELETE)
+            database.run("UPDATE t SET v = 'elsewhere' WHERE k = 1")
+            assert ("a", 1, True) in ground.recorded()
+            gate.execute("SELECT pg_advisory_unlock(1)")
+            writing.result()
+            assert not ground.build.blockers()
+        ground.publish()
+        ground.assert_right()

@@ -12,6 +12,7 @@ suspect, to be looked at again before the index is published. A writer never fai
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
@@ -21,6 +22,7 @@ from scrub.stores.postgres.quoting import identifier, literal
 _MARK = identifier(MARK)
 _BRANCHES_MAX = 3  # columns that may be NULL and get a branch of their own; see `_matching`
 
+_FORGETS = (Duty.DELETE,)
 _PUTS = (Duty.PUT_AND_TOMBSTONE, Duty.PUT_AND_DELETE, Duty.RECORD, Duty.ENFORCE)
 
 
@@ -47,7 +49,7 @@ def _body(entry: EntrySql, duties: Duties) -> str:
         # Compared byte by byte: 1.0 and 1.00 are equal, and not the same.
         unchanged = "IF had AND has AND o *= n THEN RETURN NULL; END IF;"
     deletes = "\n".join(keeper.delete() for keeper in keepers)
-    puts = "\n".join(keeper.put() for keeper in keepers if keeper.duty in _PUTS)
+    puts = "\n".join(keeper.put() for keeper in keepers if keeper.duty in _PUTS + _FORGETS)
     return f"""
 #variable_conflict use_column
 DECLARE
@@ -93,10 +95,12 @@ class _Keeper:
 
     def delete(self) -> str:
         if self.duty in (Duty.DELETE, Duty.PUT_AND_DELETE, Duty.ENFORCE):
-            return self._delete_rows()
+            return self._delete_rows("o")
         return self._by_arbiter("o", self._tombstone)
 
     def put(self) -> str:
+        if self.duty in _FORGETS:
+            return self._delete_rows("n")
         return self._by_arbiter("n", self._put)
 
     def _by_arbiter(self, record: str, statement: Callable[[Arbiter], str]) -> str:
@@ -158,25 +162,25 @@ class _Keeper:
                     CONSTRAINT = {literal(entry.relation_name)};
             END IF;"""
 
-    def _delete_rows(self) -> str:
+    def _delete_rows(self, record: str) -> str:
         """Delete the entry, if it is this row's; each branch can use the index."""
-        owner = " AND ".join(f"t.{name} = o.{name}" for name in self.entry.owner)
+        owner = " AND ".join(f"t.{name} = {record}.{name}" for name in self.entry.owner)
 
         def delete(matching: str) -> str:
             return f"DELETE FROM {self.relation} AS t WHERE {matching} AND {owner};"
 
-        deletes = "\n".join(_matching(self.entry.indexed, (), delete))
+        deletes = "\n".join(_matching(record, self.entry.indexed, (), delete))
         # A transaction with an older snapshot neither sees nor deletes what the builder put since.
         # To put the entry and delete that again fails if there is such a one, else it is nothing.
         return f"""{deletes}
         IF NOT FOUND AND current_setting('transaction_isolation') <> 'read committed' THEN
-            {self._by_arbiter("o", self._probe)}
+            {self._by_arbiter(record, partial(self._probe, record))}
             {deletes}
         END IF;"""
 
-    def _probe(self, arbiter: Arbiter) -> str:
+    def _probe(self, record: str, arbiter: Arbiter) -> str:
         return f"""INSERT INTO {self.relation} AS t ({self._columns})
-            VALUES ({self._record("o")}) ON CONFLICT {arbiter.target} DO NOTHING;"""
+            VALUES ({self._record(record)}) ON CONFLICT {arbiter.target} DO NOTHING;"""
 
     @property
     def _columns(self) -> str:
@@ -202,6 +206,7 @@ def _key_of(alias: str, arbiter: Arbiter, record: str) -> str:
 
 
 def _matching(
+    record: str,
     parts: Sequence[EntryPart],
     found: tuple[str, ...],
     statement: Callable[[str], str],
@@ -212,18 +217,18 @@ def _matching(
         yield statement(" AND ".join(found))
         return
     part, *others = parts
-    equal = f"t.{part.name} = o.{part.name}"
+    equal = f"t.{part.name} = {record}.{part.name}"
     if not part.nullable:
-        yield from _matching(others, (*found, equal), statement, branches)
+        yield from _matching(record, others, (*found, equal), statement, branches)
     elif not branches:
-        same = f"t.{part.name} IS NOT DISTINCT FROM o.{part.name}"
-        yield from _matching(others, (*found, same), statement, branches)
+        same = f"t.{part.name} IS NOT DISTINCT FROM {record}.{part.name}"
+        yield from _matching(record, others, (*found, same), statement, branches)
     else:
-        yield f"IF o.{part.name} IS NULL THEN"
+        yield f"IF {record}.{part.name} IS NULL THEN"
         is_null = f"t.{part.name} IS NULL"
-        yield from _matching(others, (*found, is_null), statement, branches - 1)
+        yield from _matching(record, others, (*found, is_null), statement, branches - 1)
         yield "ELSE"
-        yield from _matching(others, (*found, equal), statement, branches - 1)
+        yield from _matching(record, others, (*found, equal), statement, branches - 1)
         yield "END IF;"
 
 
