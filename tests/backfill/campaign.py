@@ -17,7 +17,6 @@ from scrub.model.build import Method, State
 from tests.backfill.kills import Kills, Moment, any_moments
 from tests.backfill.load import QUICK_JVM, Shop, shop
 
-_LONGEST_SECONDS = 25.0
 _RESUMABLE = 3
 
 Tell = Callable[[str], None]
@@ -43,7 +42,7 @@ def main() -> int:
     with shop(given.rows) as orders:
         for method in Method:
             kills = Kills(orders, method, options, tell)
-            moments = any_moments(method, chance, given.rows, _LONGEST_SECONDS)
+            moments = any_moments(method, chance, given.rows)
             with orders.traffic(given.rate) as traffic:
                 kills.survive(islice(moments, given.kills))
             tell(f"{method}: {kills.made} kills, {traffic.count():,} transactions, none failed")

@@ -13,7 +13,6 @@ from scrub.model.build import DUTIES, Method, State
 from tests.backfill.load import INDEXES, Command, Shop, progress_of
 
 _POLL_SECONDS = 0.003
-_QUICK_STATE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +22,7 @@ class Moment:
     state: State | None
     delay: float = 0.0
     rows: int = 0
+    begins: bool = False  # of a new build
 
     def __str__(self) -> str:
         rows = f" and {self.rows:,} rows" if self.rows else ""
@@ -32,33 +32,40 @@ class Moment:
         """Whether the moment came before the command ended."""
         seen_at = command.began if self.state is None else None
         with psycopg.connect(shop.url, autocommit=True) as connection:
+            before = progress_of(lambda query: connection.execute(query).fetchall()).runner
             while command.is_running:
                 if seen_at is not None and time.monotonic() - seen_at >= self.delay:
                     return True
-                if seen_at is None and self._is_reached(connection):
+                if seen_at is None and self._is_reached(connection, before):
                     seen_at = time.monotonic()
                 time.sleep(_POLL_SECONDS)
         return False
 
-    def _is_reached(self, connection: psycopg.Connection[Any]) -> bool:
-        """A state that has been passed counts: it will not come again."""
+    def _is_reached(self, connection: psycopg.Connection[Any], before: str | None) -> bool:
+        """A state that was passed before counts, once the new process is at work."""
         progress = progress_of(lambda query: connection.execute(query).fetchall())
-        if progress.state in (None, State.PUBLIC, State.REVERSED):
+        if progress.state in (None, State.PUBLIC, State.REVERSED) or progress.runner == before:
             return False
         order = [None, *State]
         passed = order.index(progress.state) - order.index(self.state)
         return passed > 0 or (passed == 0 and progress.rows >= self.rows)
 
 
-def any_moments(
-    method: Method, chance: random.Random, rows: int, longest: float
-) -> Iterator[Moment]:
-    """At any time at all, in the middle of the load, and in each state: most pass quickly."""
-    states = [state for state in DUTIES[method] if state is not State.PUBLIC]
+def any_moments(method: Method, chance: random.Random, rows: int) -> Iterator[Moment]:
+    """Some for each state, build after build: most states pass quickly, so chance needs help."""
     while True:
-        yield Moment(None, chance.uniform(0, longest))
-        yield Moment(State.BACKFILLING, rows=chance.randint(1, rows))
-        yield Moment(chance.choice(states), chance.uniform(0, _QUICK_STATE_SECONDS))
+        yield Moment(None, chance.uniform(0, 3.0), begins=True)
+        for state in DUTIES[method]:
+            match state:
+                case State.BACKFILLING:
+                    for count in sorted(chance.sample(range(1, rows), 3)):
+                        yield Moment(state, rows=count)
+                case State.VALIDATING:
+                    yield Moment(state, chance.uniform(0, 15.0))  # it begins with Spark's start
+                case State.PUBLIC:
+                    pass
+                case _:
+                    yield Moment(state, chance.uniform(0, 0.5))
 
 
 @dataclass(slots=True)
@@ -76,6 +83,9 @@ class Kills:
         """Kill at each moment, go on each time, and come to the end in the end."""
         command = self.run()
         for moment in moments:
+            if moment.begins and self.made:
+                self.finish(command)
+                command = self._again()
             while not moment.wait(self.shop, command):
                 self.finish(command)
                 command = self._again()

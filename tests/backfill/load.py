@@ -289,6 +289,7 @@ class Progress:
     state: State | None = None
     rows: int = 0
     merged: int = 0
+    runner: str | None = None
 
     def __str__(self) -> str:
         merged = f", {self.merged:,} records merged" if self.merged else ""
@@ -300,7 +301,7 @@ def progress_of(ask: Callable[[str], list[tuple[Any, ...]]]) -> Progress:
         return Progress()
     rows = ask("""
         SELECT b.state, coalesce(sum(g.rows) FILTER (WHERE g.phase = 'load'), 0)::bigint,
-               coalesce(sum(g.rows) FILTER (WHERE g.phase <> 'load'), 0)::bigint
+               coalesce(sum(g.rows) FILTER (WHERE g.phase <> 'load'), 0)::bigint, b.runner
         FROM scrub_builds b LEFT JOIN scrub_build_ranges g ON g.build = b.id
         WHERE b.id = (SELECT min(id) FROM scrub_builds WHERE id > (
             SELECT coalesce(max(id), 0) FROM scrub_builds WHERE state = 'reversed'))

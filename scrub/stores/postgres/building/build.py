@@ -400,17 +400,21 @@ class PostgresBuild:
             yield
         except GaveWay:
             if phase is not None:
-                self.connection.execute(
-                    f"UPDATE {self.builds.ranges} SET retried = retried + 1 "
-                    "WHERE build = %s AND phase = %s AND number = %s",
-                    (self.place.build, phase, number),
-                )
+                with self._watched():
+                    self._count_giving_way(phase, number)
             raise
         except psycopg.Error as error:
             reason = f"PostgreSQL: {without_secrets(first_line(error), self.place.conninfo)}"
             if self._connection is None or self._connection.closed:
                 raise Disconnected(reason) from error
             raise StoreUnavailable(reason) from error
+
+    def _count_giving_way(self, phase: str, number: int) -> None:
+        self.connection.execute(
+            f"UPDATE {self.builds.ranges} SET retried = retried + 1 "
+            "WHERE build = %s AND phase = %s AND number = %s",
+            (self.place.build, phase, number),
+        )
 
 
 def _bare(name: str) -> str:
