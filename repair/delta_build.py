@@ -16,11 +16,15 @@ from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
 from scrub.model.table import Index, Store, Table
 from scrub.stores.base import SessionProvider
 from scrub.stores.delta import DeltaStore
+from scrub.stores.delta_commit import COMMIT_KEY
 from scrub.stores.delta_entries import entry_schema
-from scrub.stores.delta_log import list_log, openable
+from scrub.stores.delta_log import LogFiles, list_log, openable
 from scrub.stores.delta_marks import STATE, TABLE_ID, BuildState, build_state, followed_version
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot
 from scrub.stores.locations import is_local, join, open_filesystem
+
+LOG = "_delta_log"
+_ATTEMPTS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,8 @@ class DeltaBuild:
         log = list_log(join(store.root, self.index.relation), store.options)
         if log is None or not (log.commits or log.checkpoints):
             return IndexState(exists=False)
+        if not log.versions:
+            return self._remains(log)
         with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
             return IndexState(
                 exists=True,
@@ -71,7 +77,7 @@ class DeltaBuild:
         store, follower = DeltaStore(self.indexes), self.follower()
         uri = join(store.root, self.index.relation)
         if is_local(uri):
-            pafs.LocalFileSystem().create_dir(join(uri, "_delta_log"))
+            pafs.LocalFileSystem().create_dir(join(uri, LOG))
         try:
             with openable(uri) as location:
                 DeltaTable.create(
@@ -111,34 +117,63 @@ class DeltaBuild:
 
     def publish(self) -> None:
         """Say in the log that readers may use the index."""
+        self._set_state(BuildState.PUBLIC, instead_of=BuildState.BUILDING)
+
+    def remove(self) -> bool:
+        """Delete the relation, data first; the log says to the last that it is being removed."""
+        found = self.look()
+        if not (found.exists and found.built_here):
+            return False
+        if found.state is not BuildState.REMOVING:
+            self._set_state(BuildState.REMOVING)
+        store = DeltaStore(self.indexes)
+        uri = join(store.root, self.index.relation)
+        filesystem, path = open_filesystem(uri, store.options)
+        for info in filesystem.get_file_info(pafs.FileSelector(path)):
+            if info.type == pafs.FileType.File:
+                filesystem.delete_file(info.path)
+            elif info.base_name != LOG:
+                filesystem.delete_dir(info.path)
+        inside = filesystem.get_file_info(pafs.FileSelector(f"{path}/{LOG}", recursive=True))
+        files = [info.path for info in inside if info.type == pafs.FileType.File]
+        # First the pointer to a checkpoint, last the commit that says what happens here.
+        for file in sorted(files, key=_turn):
+            filesystem.delete_file(file)
+        filesystem.delete_dir(path)
+        return True
+
+    def _set_state(self, state: BuildState, instead_of: BuildState | None = None) -> None:
         from deltalake.exceptions import CommitFailedError
 
         store = DeltaStore(self.indexes)
-        for attempt in range(10):
+        for _ in range(_ATTEMPTS_MAX):
             with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
-                if build_state(snapshot) is BuildState.PUBLIC:
+                now = build_state(snapshot)
+                if now is state:
                     return
+                if instead_of is not None and now is not instead_of:
+                    raise RelationMismatch(f"index {self.index.name} is {now}, not {instead_of}")
                 try:
                     snapshot.table.alter.set_table_properties(
-                        {STATE: BuildState.PUBLIC.value}, raise_if_not_exists=False
+                        {STATE: state.value}, raise_if_not_exists=False
                     )
                 except CommitFailedError:
-                    if attempt == 9:  # noqa: PLR2004 - the last one
-                        raise
-                else:
-                    return
+                    continue
+                return
+        raise StoreUnavailable(
+            f"Delta table {self.index.relation}: others committed first, again and again"
+        )
 
-    def remove(self) -> bool:
-        """Delete the relation; its log first, so that half of it is never taken for an index."""
-        store = DeltaStore(self.indexes)
-        filesystem, path = open_filesystem(join(store.root, self.index.relation), store.options)
-        if filesystem.get_file_info(path).type != pafs.FileType.Directory:
-            return False
-        log = f"{path}/_delta_log"
-        if filesystem.get_file_info(log).type == pafs.FileType.Directory:
-            filesystem.delete_dir(log)
-        filesystem.delete_dir(path)
-        return True
+    def _remains(self, log: LogFiles) -> IndexState:
+        """A log without a beginning: a removal was cut off, or a writer came after it."""
+        filesystem, path = open_filesystem(log.uri, DeltaStore(self.indexes).options)
+        texts = []
+        for version in log.commits:
+            with filesystem.open_input_stream(f"{path}/{version:020}.json") as stream:
+                texts.append(bytes(stream.read()).decode())
+        removing = f'"{STATE}":"{BuildState.REMOVING.value}"'
+        ours = any(removing in text for text in texts) or all(COMMIT_KEY in text for text in texts)
+        return IndexState(exists=True, state=BuildState.REMOVING, built_here=ours)
 
     def table_version(self) -> int:
         store = DeltaStore(self.tables)
@@ -182,8 +217,19 @@ class DeltaBuild:
                 hint=f"have it follow (scrub index follow {self.table.name} {self.index.name} "
                 "--from VERSION), or remove it",
             )
+        if found.state is BuildState.REMOVING:
+            raise RelationMismatch(
+                f"index {self.index.name} ({self.index.relation}) is being removed",
+                hint="cancel it again, until it is gone",
+            )
         if found.state is BuildState.PUBLIC:
             raise RelationMismatch(
                 f"index {self.index.name} ({self.index.relation}) is built and public",
                 hint="drop it to build it anew",
             )
+
+
+def _turn(file: str) -> tuple[int, str]:
+    if file.endswith("_last_checkpoint"):
+        return 0, file
+    return 1 + file.endswith(".json"), file

@@ -32,7 +32,13 @@ from scrub.stores.delta_changes import (
 from scrub.stores.delta_commit import Mark
 from scrub.stores.delta_entries import entry_schema
 from scrub.stores.delta_features import unsupported
-from scrub.stores.delta_marks import TABLE_ID, follow_mark, followed_version
+from scrub.stores.delta_marks import (
+    TABLE_ID,
+    BuildState,
+    build_state,
+    follow_mark,
+    followed_version,
+)
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot
 from scrub.stores.delta_writes import DeltaWriter
 
@@ -112,6 +118,7 @@ class Follower:
     def shown(self) -> int:
         """The version of the table that the index shows; raises CannotFollow if it says none."""
         with self._open_index() as snapshot:
+            _require_staying(snapshot)
             version = followed_version(snapshot, self.table.relation)
         if version is None:
             raise CannotFollow(
@@ -196,6 +203,7 @@ class Follower:
 
     def _apply(self, changes: IndexChanges, shown: int, version: int) -> list[Step]:
         def shows_the_one_before(snapshot: DeltaSnapshot) -> bool:
+            _require_staying(snapshot)
             return followed_version(snapshot, self.table.relation) == shown
 
         applied = self._writer().apply(
@@ -231,6 +239,14 @@ class Follower:
                 f"{self.index.name} was built from: it was made anew",
                 hint="build the index anew",
             )
+
+
+def _require_staying(snapshot: DeltaSnapshot) -> None:
+    if build_state(snapshot) is BuildState.REMOVING:
+        raise CannotFollow(
+            f"Delta table {snapshot.relation} is being removed",
+            hint="cancel or drop the index again, until it is gone",
+        )
 
 
 def _require_readable(snapshot: DeltaSnapshot, table: Table, index: Index) -> None:

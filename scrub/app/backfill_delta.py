@@ -35,6 +35,7 @@ class DeltaState(StrEnum):
     LOADING = "loading"  # the relation is there; nothing is in it yet
     FOLLOWING = "following"  # it shows some version, and is not published
     PUBLIC = "public"
+    REMOVING = "removing"  # cancelled or dropped, and not yet gone: do so again
     UNKNOWN = "unknown"  # a relation that scrub did not build
 
 
@@ -184,6 +185,8 @@ def _state(found: "IndexState") -> DeltaState:
         return DeltaState.UNKNOWN
     if found.state is BuildState.PUBLIC:
         return DeltaState.PUBLIC
+    if found.state is BuildState.REMOVING:
+        return DeltaState.REMOVING
     return DeltaState.LOADING if found.shown is None else DeltaState.FOLLOWING
 
 

@@ -23,6 +23,7 @@ _STATES = {
     DeltaState.LOADING: State.BACKFILLING,
     DeltaState.FOLLOWING: State.VALIDATING,
     DeltaState.PUBLIC: State.PUBLIC,
+    DeltaState.REMOVING: State.REVERSING,
 }
 
 

@@ -93,8 +93,8 @@ class DeltaStore:
             return Following()
         version = facts.snapshot.version
         with open_snapshot(self.root, facts.relation, self.options, version) as snapshot:
-            building = build_state(snapshot) is BuildState.BUILDING
-            return Following(followed_version(snapshot, table), building)
+            unfinished = build_state(snapshot) is not BuildState.PUBLIC
+            return Following(followed_version(snapshot, table), unfinished)
 
     def _list_log(self, relation: str, uri: str) -> LogFiles:
         try:

@@ -10,6 +10,9 @@ from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.stores.delta_snapshot import DeltaSnapshot
 from scrub.stores.locations import open_filesystem
 
+COMMIT_KEY = "scrub_commit"
+"""Under this key, each commit of ours carries a number of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -29,7 +32,7 @@ def commit_next(snapshot: DeltaSnapshot, actions: Sequence[Any], mark: Mark | No
 
     own = uuid.uuid4().hex
     properties = CommitProperties(
-        custom_metadata={"scrub": own},
+        custom_metadata={COMMIT_KEY: own},
         max_commit_retries=0,  # whoever comes between makes the next version ours no more
         app_transactions=[Transaction(mark.application, mark.version)] if mark else None,
     )

@@ -19,6 +19,7 @@ class BuildState(StrEnum):
 
     BUILDING = "building"
     PUBLIC = "public"
+    REMOVING = "removing"  # files may be gone already; nobody may write to it any more
 
 
 def follow_mark(table_relation: str) -> str:

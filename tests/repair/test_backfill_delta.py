@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Building indexes of Delta tables, the gate before they are public, and checks at one snapshot."""
 
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from repair import loading
+from repair import delta_build, loading
 from scrub.app import run_check
 from scrub.app.backfill_delta import DeltaState, build, cancel, drop, status
-from scrub.errors import RelationMismatch, UsageError
+from scrub.errors import RelationMismatch, ScrubError, UsageError
 from scrub.model.request import AsOf, CheckRequest
 from scrub.model.result import RunResult, Status
+from scrub.stores import delta_writes
 from tests.builders import found
 from tests.repair.delta_ground import DeltaGround, rows_of
 
@@ -191,6 +194,76 @@ def test_cancel_and_drop_remove_what_a_build_made_and_nothing_else(
     assert ground.table.to_pyarrow_table().num_rows == 40
     with pytest.raises(UsageError, match="is there already"):
         build(ground.catalog, "orders", ["open_orders"], spark=spark)
+
+
+def test_a_folder_that_is_no_index_is_never_removed(ground: DeltaGround) -> None:
+    folder = ground.root / "orders__by_customer"
+    folder.mkdir()
+    (folder / "precious.parquet").write_bytes(b"data")
+    assert cancel(ground.catalog, "orders", ["by_customer"]) == ()
+    assert drop(ground.catalog, "orders", ["by_customer"]) == ()
+    assert (folder / "precious.parquet").exists()
+
+
+def test_a_removal_that_ends_anywhere_is_continued(
+    ground: DeltaGround, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each file that is deleted, the process ends; the same command goes on."""
+    ground.load()
+    for number in range(3):
+        ground.append((100 + number, 1, "open"))
+    ground.follow()
+    DeltaTable(str(ground.root / "orders__by_customer")).create_checkpoint()
+    delete, left = pafs.LocalFileSystem.delete_file, [0]
+
+    class Killed(BaseException):
+        pass
+
+    class Mortal(pafs.LocalFileSystem):
+        def delete_file(self, path: str) -> None:
+            if not left[0]:
+                raise Killed
+            left[0] -= 1
+            delete(self, path)
+
+    monkeypatch.setattr(delta_build, "open_filesystem", lambda uri, _: (Mortal(), uri))
+    ends = 0
+    while (ground.root / "orders__by_customer").exists():
+        left[0] = 1
+        try:
+            cancel(ground.catalog, "orders", ["by_customer"])
+        except Killed:
+            ends += 1
+            (now,) = status(ground.catalog, "orders", ["by_customer"])
+            assert now.state is DeltaState.REMOVING
+            with pytest.raises(ScrubError, match="being removed"):
+                build(ground.catalog, "orders", ["by_customer"], spark=spark)
+    assert ends > 5
+    (result,) = build(ground.catalog, "orders", ["by_customer"], spark=spark)
+    assert result.published
+
+
+def test_a_follower_that_comes_after_the_removal_leaves_nothing_that_stays(
+    ground: DeltaGround, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground.load()
+    ground.append((100, 1, "open"))
+    slow = delta_writes.find_entries
+
+    def removed_meanwhile(*arguments: Any) -> Any:
+        found = slow(*arguments)
+        monkeypatch.undo()
+        cancel(ground.catalog, "orders", ["by_customer"])
+        (ground.root / "orders__by_customer").mkdir()
+        return found
+
+    monkeypatch.setattr(delta_writes, "find_entries", removed_meanwhile)
+    with suppress(ScrubError):
+        ground.follow()
+    assert status(ground.catalog, "orders", ["by_customer"])[0].state is not DeltaState.PUBLIC
+    cancel(ground.catalog, "orders", ["by_customer"])
+    (result,) = build(ground.catalog, "orders", ["by_customer"], spark=spark)
+    assert result.published
 
 
 @pytest.mark.parametrize("moment", ["created", "files written", "loaded", "followed", "checked"])
