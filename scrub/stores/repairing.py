@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from scrub.codec.json_values import to_table
+from scrub.model.entry_shape import EntryShape
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Table
-from scrub.stores.entry_states import EntryStates, Values
+from scrub.stores.entry_states import EntryStates, Values, comparable
 from scrub.stores.writing import Outcome
 
 
@@ -99,26 +101,51 @@ class Change:
     copies: int = 0  # of an undo: to be put back beside the one that was kept
 
 
+def changes_of(
+    shape: EntryShape, given: Sequence[tuple[ActionKind, Entry | None, Entry | None, int]]
+) -> list[Change]:
+    """Kinds, entries before and after, and copies, in values that can be compared."""
+    before = _values(shape, [one[1] for one in given])
+    after = _values(shape, [one[2] for one in given])
+    return [
+        Change(kind, b, a, copies)
+        for (kind, _, _, copies), b, a in zip(given, before, after, strict=True)
+    ]
+
+
+def _values(shape: EntryShape, entries: Sequence[Entry | None]) -> list[Values | None]:
+    there = [entry for entry in entries if entry is not None]
+    values = iter(comparable(to_table(there, shape.columns)))
+    return [None if entry is None else next(values) for entry in entries]
+
+
+def entry_of(first: Entry | None, second: Entry | None) -> Entry:
+    """The first of two that is there."""
+    entry = first if first is not None else second
+    assert entry is not None, "a change has an entry before or after it"
+    return entry
+
+
 def judge(
-    changes: Sequence[Change], expected: Sequence[Values | None], states: EntryStates
+    changes: Sequence[Change], expected: Sequence[Sequence[Values]], states: EntryStates
 ) -> list[Applied]:
-    """What becomes of each change, given the entry that its row should have now, if any."""
+    """What becomes of each change, given the entries that rows of its key should have now."""
     return [
         _judged(number, change, now, states)
         for number, (change, now) in enumerate(zip(changes, expected, strict=True))
     ]
 
 
-def _judged(number: int, change: Change, now: Values | None, states: EntryStates) -> Applied:
+def _judged(number: int, change: Change, now: Sequence[Values], states: EntryStates) -> Applied:
     before, after = change.before, change.after
     match change.kind:
-        case ActionKind.PUT if after is not None and now == after:
+        case ActionKind.PUT if after is not None and list(now) == [after]:
             return _applied(states.init_put(after, number, fail_on_tombstones=False))
-        case ActionKind.DELETE if before is not None and now != before:
+        case ActionKind.DELETE if before is not None and before not in now:
             return _applied(states.delete(before, number))
-        case ActionKind.REPLACE if before is not None and after is not None and now == after:
+        case ActionKind.REPLACE if before is not None and after and list(now) == [after]:
             return _applied(states.replace(before, after, number))
-        case ActionKind.KEEP_ONE if before is not None and now == before:
+        case ActionKind.KEEP_ONE if before is not None and list(now) == [before]:
             removed = states.keep_one(before)
             outcome = ActionOutcome.DONE if removed else ActionOutcome.ALREADY_RIGHT
             return Applied(outcome, removed)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An index table in PostgreSQL, opened in a transaction: its entries found, judged and changed.
+
+What is there cannot change once it is locked; what is not there could still be put by somebody
+else. A unique index tells if that happened, and then everything is to be judged again; where there
+is none, the relation is locked against other writers for the moment.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from scrub.codec.arrow_types import to_arrow
+from scrub.errors import RelationMismatch
+from scrub.model.entry_shape import MARK, EntryShape, Tombstones
+from scrub.model.table import Column
+from scrub.stores.building import GaveWay
+from scrub.stores.entry_states import EntryStates, comparable
+from scrub.stores.postgres.building.briefly import Brief
+from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
+from scrub.stores.postgres.quoting import identifier
+from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
+
+T = TypeVar("T")
+
+_GUARDING = """
+    SELECT 1 FROM pg_index i
+    WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indimmediate
+      AND i.indpred IS NULL AND i.indexprs IS NULL
+      AND NOT EXISTS (
+          SELECT FROM unnest(i.indkey::int[]) WITH ORDINALITY AS k(attnum, n)
+          JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+          WHERE k.n <= i.indnkeyatts
+            AND (a.attname <> ALL(%s::name[]) OR NOT (a.attnotnull OR {nulls_are_equal})))
+"""
+_EQUAL_NULLS_VERSION = 150000
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEntries:
+    """Entries that are there, each with its place."""
+
+    entries: pa.Table
+    places: Sequence[tuple[int, str]]  # the relation's number, and where in it
+    marks: Sequence[bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTable:
+    """An index table, as the server describes it."""
+
+    shape: EntryShape
+    relation: ServerRelation
+    columns: dict[str, ServerColumn]
+    is_guarded: bool  # by a unique index, against a second entry of one key
+
+    @classmethod
+    def of(cls, brief: Brief, schema: str, shape: EntryShape) -> "IndexTable":
+        relation = find_relation(brief.connection, schema, shape.relation)
+        columns = columns_of(brief.connection, relation)
+        absent = [name for name in shape.names if name not in columns]
+        if absent:
+            raise RelationMismatch(f"{relation.label} has no column {', '.join(absent)}")
+        return cls(shape, relation, columns, _is_guarded(brief, relation, shape))
+
+    def write(
+        self, brief: Brief, given: pa.Table, judge: Callable[[EntryStates], list[T]]
+    ) -> list[T]:
+        if not self.is_guarded:
+            brief.execute(f"LOCK TABLE {self.relation.sql} IN SHARE ROW EXCLUSIVE MODE")
+        found = self.find(brief, given, lock=True)
+        states = EntryStates.of(self.shape, comparable(found.entries), found.marks)
+        outcomes = judge(states)
+        self._delete(brief, [found.places[number] for number in states.gone])
+        if states.new:
+            self._insert(brief, given, states)
+        return outcomes
+
+    def find(self, brief: Brief, keys: pa.Table, lock: bool) -> FoundEntries:
+        """Every entry that may have the identity of one of the keys."""
+        mark = f", t.{identifier(MARK)}" if self._is_marked else ""
+        values = ", ".join(self._value(column) for column in self.shape.columns)
+        locking = " FOR UPDATE OF t" if lock else ""
+        rows: list[Sequence[Any]] = []
+        for nulls, some in self._by_nulls(keys):
+            on = self._matching(nulls)
+            arrays, names = arrays_of(self._telling())
+            query = (
+                f"SELECT t.tableoid::bigint, t.ctid::text, {values}{mark} "
+                f"FROM {self.relation.sql} AS t WHERE EXISTS (SELECT FROM unnest({arrays}) "
+                f"AS k({names}) WHERE {on}){locking}"
+            )
+            rows += brief.execute(query, lists_of(some)).fetchall()
+        width = len(self.shape.columns)
+        columns = [
+            pa.array([row[2 + n] for row in rows], to_arrow(column.type))
+            for n, column in enumerate(self.shape.columns)
+        ]
+        return FoundEntries(
+            entries=pa.table(columns, names=list(self.shape.names)),
+            places=[(row[0], row[1]) for row in rows],
+            marks=[bool(row[2 + width]) for row in rows] if self._is_marked else None,
+        )
+
+    @property
+    def _is_marked(self) -> bool:
+        return self.shape.tombstones is Tombstones.MARKED
+
+    def _telling(self) -> tuple[Column, ...]:
+        """What finds an entry: in a unique index without NULL, its indexed columns."""
+        return self.shape.indexed + self.shape.suffix
+
+    def _by_nulls(self, keys: pa.Table) -> list[tuple[bool, pa.Table]]:
+        """Keys without NULL, which indexes find, and the others."""
+        some = keys.select([column.name for column in self._telling()])
+        is_null = pa.array([False] * some.num_rows)
+        for column in self.shape.indexed:
+            is_null = pc.or_(is_null, some.column(column.name).is_null())
+        parts = [(False, some.filter(pc.invert(is_null))), (True, some.filter(is_null))]
+        return [(nulls, part) for nulls, part in parts if part.num_rows]
+
+    def _matching(self, nulls: bool) -> str:
+        columns = self.shape.indexed if self.shape.unique and not nulls else self._telling()
+        known = {column.name for column in self.shape.suffix} if nulls else set(self.shape.names)
+        return " AND ".join(
+            f"t.{identifier(c.name)} {'=' if c.name in known else 'IS NOT DISTINCT FROM'} "
+            f"k.{identifier(c.name)}::{self.columns[c.name].shown}"
+            for c in columns
+        )
+
+    def _delete(self, brief: Brief, places: Sequence[tuple[int, str]]) -> None:
+        if places:
+            brief.execute(
+                f"DELETE FROM {self.relation.sql} AS t USING unnest(%s::bigint[], %s::tid[]) "
+                "AS p(relation, place) WHERE t.tableoid = p.relation AND t.ctid = p.place",
+                ([place[0] for place in places], [place[1] for place in places]),
+            )
+
+    def _insert(self, brief: Brief, given: pa.Table, states: EntryStates) -> None:
+        """In the order of the key, as every writer of ours does, against deadlocks."""
+        new = given.take(pa.array([number for number, _ in states.new], pa.int64()))
+        dead = [is_tombstone for _, is_tombstone in states.new]
+        if self.shape.tombstones is Tombstones.NULL_VALUE:
+            for column in self.shape.stored:
+                place = new.schema.get_field_index(column.name)
+                kept = pc.if_else(pa.array(dead), None, new.column(place))
+                new = new.set_column(place, column.name, kept)
+        arrays, names = arrays_of(self.shape.columns)
+        values = [
+            f"k.{identifier(c.name)}::{self.columns[c.name].shown}" for c in self.shape.columns
+        ]
+        targets = [identifier(column.name) for column in self.shape.columns]
+        parameters = lists_of(new)
+        if self._is_marked:
+            arrays, names = f"{arrays}, %s::boolean[]", f"{names}, {identifier(MARK)}"
+            values.append(f"k.{identifier(MARK)}")
+            targets.append(identifier(MARK))
+            parameters.append(dead)
+        order = ", ".join(str(n + 1) for n in range(len(self._telling())))
+        done = brief.execute(
+            f"INSERT INTO {self.relation.sql} ({', '.join(targets)}) "
+            f"SELECT {', '.join(values)} FROM unnest({arrays}) AS k({names}) ORDER BY {order} "
+            "ON CONFLICT DO NOTHING",
+            parameters,
+        )
+        if done.rowcount != new.num_rows:
+            raise GaveWay("somebody else put an entry of the same key")
+
+    def _value(self, column: Column) -> str:
+        return value_of(self.columns[column.name], column.type).replace(
+            identifier(column.name), f"t.{identifier(column.name)}", 1
+        )
+
+
+def _is_guarded(brief: Brief, relation: ServerRelation, shape: EntryShape) -> bool:
+    """Whether a second entry of one key would be refused by a unique index."""
+    if shape.unique and any(column.nullable for column in shape.indexed):
+        return False  # what identifies an entry depends on the entry
+    columns = shape.indexed if shape.unique else shape.indexed + shape.suffix
+    has_equal_nulls = brief.connection.info.server_version >= _EQUAL_NULLS_VERSION
+    query = _GUARDING.replace(
+        "{nulls_are_equal}", "i.indnullsnotdistinct" if has_equal_nulls else "false"
+    )
+    return brief.execute(query, (relation.oid, [c.name for c in columns])).fetchone() is not None
+
+
+def arrays_of(columns: Sequence[Column]) -> tuple[str, str]:
+    """Places for lists of values, and what their columns are called."""
+    arrays = ", ".join(f"%s::{sql_type(column.type)}[]" for column in columns)
+    return arrays, ", ".join(identifier(column.name) for column in columns)
+
+
+def lists_of(table: pa.Table) -> list[object]:
+    return [column.to_pylist() for column in table.columns]
+
+
+def in_types(columns: Sequence[Column], entries: pa.Table) -> pa.Table:
+    schema = pa.schema([(column.name, to_arrow(column.type)) for column in columns])
+    return entries.select(schema.names).cast(schema)

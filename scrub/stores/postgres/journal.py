@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journal of repairs in PostgreSQL: written in the transaction that does what it tells."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from scrub.model.repair import Action, ActionKind, Entry
+from scrub.stores.postgres.quoting import qualified
+from scrub.stores.repairing import Applied, JournalRecord, RunRecord
+
+if TYPE_CHECKING:
+    import psycopg
+
+_RUN_COLUMNS = "run, command, table_name, started, finished, undoes"
+_RECORD_COLUMNS = (
+    "run, number, index_name, kind, defect, primary_key, before, after, copies, undone_by"
+)
+
+
+class PostgresJournal:
+    """Two relations in the schema of the tables that are repaired."""
+
+    def __init__(self, schema: str) -> None:
+        self.runs_relation = qualified(schema, "scrub_runs")
+        self.relation = qualified(schema, "scrub_journal")
+
+    def create(self, connection: "psycopg.Connection[Any]") -> None:
+        connection.execute(
+            f"""
+            CREATE TABLE IF NOT EXISTS {self.runs_relation} (
+                run text PRIMARY KEY, command text NOT NULL, table_name text NOT NULL,
+                started timestamptz NOT NULL, finished timestamptz, undoes text)"""
+        )
+        connection.execute(
+            f"""
+            CREATE TABLE IF NOT EXISTS {self.relation} (
+                run text NOT NULL REFERENCES {self.runs_relation} ON DELETE CASCADE,
+                number bigint GENERATED ALWAYS AS IDENTITY, index_name text NOT NULL,
+                kind text NOT NULL, defect text NOT NULL, primary_key jsonb, before jsonb,
+                after jsonb, copies integer NOT NULL DEFAULT 0, undone_by text,
+                written timestamptz NOT NULL DEFAULT clock_timestamp(),
+                PRIMARY KEY (run, number))"""
+        )
+
+    def is_there(self, connection: "psycopg.Connection[Any]") -> bool:
+        row = connection.execute("SELECT to_regclass(%s)", (self.runs_relation,)).fetchone()
+        return row is not None and row[0] is not None
+
+    def begin(self, connection: "psycopg.Connection[Any]", record: RunRecord) -> None:
+        self.create(connection)
+        connection.execute(
+            f"INSERT INTO {self.runs_relation} ({_RUN_COLUMNS}) VALUES (%s, %s, %s, %s, NULL, %s) "
+            "ON CONFLICT DO NOTHING",
+            (record.run, record.command, record.table, record.started, record.undoes),
+        )
+
+    def end(self, connection: "psycopg.Connection[Any]", run: str) -> None:
+        connection.execute(
+            f"UPDATE {self.runs_relation} SET finished = clock_timestamp() WHERE run = %s", (run,)
+        )
+
+    def add(
+        self,
+        connection: "psycopg.Connection[Any]",
+        run: str,
+        done: Sequence[tuple[Action, Applied]],
+    ) -> None:
+        """What a batch has done; the same transaction does it."""
+        for action, applied in done:
+            connection.execute(
+                f"INSERT INTO {self.relation} "
+                "(run, index_name, kind, defect, primary_key, before, after, copies) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+                (
+                    run,
+                    action.index,
+                    action.kind,
+                    action.defect,
+                    _json(action.primary_key),
+                    _json(action.before),
+                    _json(action.after),
+                    applied.copies,
+                ),
+            )
+
+    def mark_undone(
+        self, connection: "psycopg.Connection[Any]", run: str, records: Sequence[JournalRecord]
+    ) -> None:
+        for record in records:
+            connection.execute(
+                f"UPDATE {self.relation} SET undone_by = %s WHERE run = %s AND number = %s",
+                (run, record.run, record.number),
+            )
+
+    def runs(self, connection: "psycopg.Connection[Any]") -> list[RunRecord]:
+        if not self.is_there(connection):
+            return []
+        query = f"SELECT {_RUN_COLUMNS} FROM {self.runs_relation} ORDER BY started DESC"
+        return [
+            RunRecord(
+                run=row[0],
+                command=row[1],
+                table=row[2],
+                started=row[3],
+                finished=row[4],
+                undoes=row[5],
+            )
+            for row in connection.execute(query)
+        ]
+
+    def records(self, connection: "psycopg.Connection[Any]", run: str) -> list[JournalRecord]:
+        if not self.is_there(connection):
+            return []
+        query = f"SELECT {_RECORD_COLUMNS} FROM {self.relation} WHERE run = %s ORDER BY number"
+        return [
+            JournalRecord(
+                run=row[0],
+                number=row[1],
+                index=row[2],
+                kind=ActionKind(row[3]),
+                defect=row[4],
+                primary_key=row[5],
+                before=row[6],
+                after=row[7],
+                copies=row[8],
+                undone_by=row[9],
+            )
+            for row in connection.execute(query, (run,))
+        ]
+
+
+def _json(entry: Entry | None) -> str | None:
+    """As text, which the server reads: numbers keep every digit that way."""
+    return None if entry is None else json.dumps(dict(entry))

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repairing index tables in PostgreSQL, while they are written to.
+
+A batch is one transaction. It locks the rows concerned, so that nobody changes them meanwhile,
+reads what entries they should have, locks the entries, changes those that still call for it, and
+writes the journal. A row that is not there cannot be locked; so after a delete, whoever writes at
+that moment is waited for, and `repair` looks at the row again.
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from scrub.codec.arrow_types import to_arrow
+from scrub.codec.json_values import to_table
+from scrub.errors import StoreUnavailable
+from scrub.model.entry_shape import EntryShape
+from scrub.model.index_shape import shape_of
+from scrub.model.repair import Action, ActionOutcome, Entry
+from scrub.model.table import Column, Index, Store, Table
+from scrub.stores.building import GaveWay
+from scrub.stores.entry_states import EntryStates, Values, comparable
+from scrub.stores.postgres.building.blocking import blockers_of
+from scrub.stores.postgres.building.briefly import Brief, briefly, patience
+from scrub.stores.postgres.building.entry_sql import EntrySql, entry_sql
+from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
+from scrub.stores.postgres.connections import connect, conninfo_of
+from scrub.stores.postgres.index_table import IndexTable, arrays_of, lists_of
+from scrub.stores.postgres.journal import PostgresJournal
+from scrub.stores.postgres.quoting import identifier
+from scrub.stores.postgres.relations import columns_of, find_relation, leaves_of
+from scrub.stores.repairing import (
+    Applied,
+    JournalRecord,
+    RunRecord,
+    changes_of,
+    entry_of,
+    judge,
+    judge_undo,
+)
+
+if TYPE_CHECKING:
+    import psycopg
+
+_ATTEMPTS_MAX = 60
+_POLL_SECONDS = 0.05
+
+
+class PostgresRepairs:
+    """The repairs of one schema, through one session, which holds the table's lock."""
+
+    def __init__(self, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.schema = store.schema or "public"
+        self._conninfo = conninfo_of(store.url, store.options)
+        self._sleep = sleep
+        self._journal = PostgresJournal(self.schema)
+
+    @cached_property
+    def connection(self) -> "psycopg.Connection[Any]":
+        connection = connect(self._conninfo)
+        connection.autocommit = True
+        return connection
+
+    def close(self) -> None:
+        if "connection" in self.__dict__:
+            self.connection.close()
+
+    def rows_there(self, table: Table, keys: Sequence[Entry]) -> list[bool]:
+        columns = _key_columns(table)
+        wanted = to_table(keys, columns)
+        relation = find_relation(self.connection, self.schema, table.relation)
+        described = columns_of(self.connection, relation)
+        names = ", ".join(_value("r", described[c.name], c) for c in columns)
+        found = self.connection.execute(
+            f"SELECT {names} FROM {relation.sql} AS r WHERE {_among(columns, described)}",
+            lists_of(wanted),
+        ).fetchall()
+        there = set(comparable(_typed(found, columns)))
+        return [key in there for key in comparable(wanted)]
+
+    def begin(self, record: RunRecord) -> None:
+        name = f"scrub repair {self.schema}.{record.table}"
+        row = self.connection.execute(
+            "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (name,)
+        ).fetchone()
+        if row is None or not row[0]:
+            raise StoreUnavailable(
+                f"another repair of table {record.table} is at work: {self._holder(name)}",
+                hint="wait for it to end, or end it: its lock goes with its session",
+            )
+        with self.connection.transaction():
+            self._journal.begin(self.connection, record)
+
+    def _holder(self, name: str) -> str:
+        row = self.connection.execute(
+            "SELECT a.pid, a.usename, date_trunc('second', a.backend_start)::text "
+            "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+            "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 "
+            "AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(%s, 0)",
+            (name,),
+        ).fetchone()
+        return f"session {row[0]} of {row[1]}, since {row[2]}" if row else "it has just begun"
+
+    def apply(
+        self, run: str, table: Table, index: Index, actions: Sequence[Action]
+    ) -> list[Applied]:
+        shape = shape_of(table, index)
+        given = to_table([entry_of(a.after, a.before) for a in actions], shape.columns)
+        changes = changes_of(shape, [(a.kind, a.before, a.after, 0) for a in actions])
+        keys = to_table([action.primary_key or {} for action in actions], _key_columns(table))
+
+        def work(brief: Brief) -> list[Applied]:
+            relation = IndexTable.of(brief, self.schema, shape)
+            entry = entry_sql(brief.connection, self.schema, table, index)
+            expected = _expected(brief, entry, self.schema, table, shape, keys)
+
+            def judged(states: EntryStates) -> list[Applied]:
+                return judge(changes, expected, states)
+
+            applied = relation.write(brief, given, judged)
+            done = [
+                (action, result)
+                for action, result in zip(actions, applied, strict=True)
+                if result.outcome is ActionOutcome.DONE
+            ]
+            self._journal.add(brief.connection, run, done)
+            return applied
+
+        return self._insistently(work)
+
+    def take_back(
+        self, run: str, table: Table, index: Index, records: Sequence[JournalRecord]
+    ) -> list[Applied]:
+        shape = shape_of(table, index)
+        given = to_table([entry_of(r.before, r.after) for r in records], shape.columns)
+        changes = changes_of(shape, [(r.kind, r.before, r.after, r.copies) for r in records])
+
+        def work(brief: Brief) -> list[Applied]:
+            relation = IndexTable.of(brief, self.schema, shape)
+            applied = relation.write(brief, given, lambda states: judge_undo(changes, states))
+            done = [
+                record
+                for record, result in zip(records, applied, strict=True)
+                if result.outcome in (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
+            ]
+            self._journal.mark_undone(brief.connection, run, done)
+            return applied
+
+        return self._insistently(work)
+
+    def wait_for_writers(self, table: Table, seconds: float) -> None:
+        relation = find_relation(self.connection, self.schema, table.relation)
+        leaves = leaves_of(self.connection, relation)
+        oids = [relation.oid, *(leaf.oid for leaf in leaves)]
+        waiting = {blocker.identity for blocker in blockers_of(self.connection, oids)}
+        deadline = time.monotonic() + seconds
+        while waiting:
+            left = [b for b in blockers_of(self.connection, oids) if b.identity in waiting]
+            waiting = {blocker.identity for blocker in left}
+            if waiting and time.monotonic() > deadline:
+                raise StoreUnavailable(
+                    "rows whose entries were deleted could not be looked at again, because of "
+                    + "; ".join(blocker.description for blocker in left[:5]),
+                    hint="end them, and run the same again: it looks at those rows first",
+                )
+            if waiting:
+                self._sleep(_POLL_SECONDS)
+
+    def reindex(self, statement: str) -> None:
+        """Rebuild an index of the database's own; readers and writers go on."""
+        self.connection.execute(statement)
+
+    def end(self, run: str) -> None:
+        self._journal.end(self.connection, run)
+        self.connection.execute("SELECT pg_advisory_unlock_all()")
+
+    def runs(self) -> list[RunRecord]:
+        return self._journal.runs(self.connection)
+
+    def journal(self, run: str) -> list[JournalRecord]:
+        return self._journal.records(self.connection, run)
+
+    def _insistently(self, work: Callable[[Brief], list[Applied]]) -> list[Applied]:
+        reason = ""
+        for number in range(_ATTEMPTS_MAX):
+            try:
+                with briefly(self.connection, patience(self.connection)) as brief:
+                    return work(brief)
+            except GaveWay as error:
+                reason = str(error)
+            self._sleep(random.uniform(0, min(1.0, 0.02 * 2**number)))
+        raise StoreUnavailable(
+            f"other writers were in the way, {_ATTEMPTS_MAX} times in a row ({reason})",
+            hint="run the same again: what is repaired is left alone",
+        )
+
+
+def _expected(
+    brief: Brief,
+    entry: EntrySql,
+    schema: str,
+    table: Table,
+    shape: EntryShape,
+    keys: pa.Table,
+) -> list[list[Values]]:
+    """For each key, the entries that its rows should have; the rows stay as they are now."""
+    relation = find_relation(brief.connection, schema, table.relation)
+    described = columns_of(brief.connection, relation)
+    key_columns = _key_columns(table)
+    names = [_value("r", described[c.name], c) for c in key_columns]
+    values = [
+        _entry_value(part.value, described.get(_bare(part.value)), column)
+        for part, column in zip(entry.parts, shape.columns, strict=True)
+    ]
+    rows = brief.execute(
+        f"SELECT {entry.covered}, {', '.join(names + values)} FROM {relation.sql} AS r "
+        f"WHERE {_among(key_columns, described)} FOR SHARE OF r",
+        lists_of(keys),
+    ).fetchall()
+    width = len(key_columns)
+    of_rows = comparable(_typed([row[1 : 1 + width] for row in rows], key_columns))
+    entries = comparable(_typed([row[1 + width :] for row in rows], shape.columns))
+    found: dict[Values, list[Values]] = {}
+    for row, key, values_of_row in zip(rows, of_rows, entries, strict=True):
+        found.setdefault(key, [])
+        if row[0]:
+            found[key].append(values_of_row)
+    return [found.get(key, []) for key in comparable(keys)]
+
+
+def _among(columns: Sequence[Column], described: dict[str, ServerColumn]) -> str:
+    """Rows, called r, that have one of the keys given as lists."""
+    arrays, names = arrays_of(columns)
+    same = " AND ".join(
+        f"r.{identifier(c.name)} = k.{identifier(c.name)}::{described[c.name].shown}"
+        for c in columns
+    )
+    return f"EXISTS (SELECT FROM unnest({arrays}) AS k({names}) WHERE {same})"
+
+
+def _value(alias: str, of: ServerColumn, column: Column) -> str:
+    name = identifier(column.name)
+    return value_of(of, column.type).replace(name, f"{alias}.{name}", 1)
+
+
+def _entry_value(value: str, plain: ServerColumn | None, column: Column) -> str:
+    """What a row puts into a column of its entry, in the catalog's type."""
+    if plain is not None:
+        return value_of(plain, column.type)
+    return f"({value})::{sql_type(column.type)}"
+
+
+def _bare(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def _typed(rows: Sequence[Sequence[Any]], columns: Sequence[Column]) -> pa.Table:
+    arrays = [
+        pa.array([row[n] for row in rows], to_arrow(column.type))
+        for n, column in enumerate(columns)
+    ]
+    return pa.table(arrays, names=[column.name for column in columns])
+
+
+def _key_columns(table: Table) -> tuple[Column, ...]:
+    return tuple(table.column(name) for name in table.primary_key)
