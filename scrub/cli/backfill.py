@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub backfill`: builds indexes while their table is written to."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
@@ -74,7 +76,7 @@ def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) 
     if not execute:
         _show_plan(plan_backfill(request), format_)
         raise SystemExit(0)
-    with shown_progress() as on_progress:
+    with _interruptible(request), shown_progress() as on_progress:
         status = run_backfill(request, spark_options=spark_options, on_progress=on_progress)
     _finish(status, format_)
 
@@ -92,10 +94,9 @@ def resume(format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Go on with a build whose process ended."""
     from scrub.app.backfill import resume_backfill
 
-    with shown_progress() as on_progress:
-        status = resume_backfill(
-            BackfillRequest(**given), spark_options=spark_options, on_progress=on_progress
-        )
+    request = BackfillRequest(**given)
+    with _interruptible(request), shown_progress() as on_progress:
+        status = resume_backfill(request, spark_options=spark_options, on_progress=on_progress)
     _finish(status, format_)
 
 
@@ -201,6 +202,20 @@ def verify(
         result = verify_index(request, spark_options=spark_options, on_progress=on_progress)
     emit_result(result, report, redact=False)
     raise SystemExit(result.exit_code)
+
+
+@contextmanager
+def _interruptible(request: BackfillRequest) -> Iterator[None]:
+    """Ctrl-C is no accident, but what it leaves behind still needs somebody."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(
+            "what was done stays done, and writers go on keeping it: "
+            f"scrub backfill status {request.table} tells how to go on",
+            err=True,
+        )
+        raise
 
 
 def _finish(status: BackfillStatus, format_: str) -> NoReturn:

@@ -342,6 +342,31 @@ def test_pace_and_pause_of_a_build_are_remembered(
     assert (build["rows_per_second"], build["paused"]) == (None, False)
 
 
+@pytest.mark.parametrize("command", ["run orders by_customer --execute", "resume orders"])
+def test_who_interrupts_is_told_what_is_left(
+    scrub: Scrub,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    def interrupted(*given: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    verb, *_ = command.split()
+    monkeypatch.setattr(f"scrub.app.backfill.{verb}_backfill", interrupted)
+    assert scrub(command) == 130
+    assert "scrub backfill status orders tells how to go on" in capsys.readouterr().err
+
+
+def test_an_index_that_cannot_be_reached_is_not_verified(
+    shop: Database, tmp_path: Path, scrub: Scrub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described(f"host={tmp_path} dbname=nowhere", tmp_path)
+    assert scrub("verify orders by_email") == 3
+    assert scrub("status orders") == 3
+    assert "error: " in capsys.readouterr().err
+
+
 # With Spark.
 
 
