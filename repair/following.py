@@ -12,14 +12,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from repair.entry_making import EntryMaker, entry_maker, shape_of, table_columns, with_types
+from repair.entry_making import EntryMaker, entry_maker, shape_of, with_types
+from repair.followable import require_readable, require_staying
 from repair.index_changes import ChangeSum, IndexChanges
-from scrub.errors import RelationMismatch
 from scrub.model.entry_shape import EntryShape
 from scrub.model.table import Index, Store, Table
-from scrub.model.types import widens
 from scrub.stores.base import SessionProvider
-from scrub.stores.delta import DeltaStore, column_type
+from scrub.stores.delta import DeltaStore
 from scrub.stores.delta_changes import (
     CAME,
     WENT,
@@ -31,11 +30,8 @@ from scrub.stores.delta_changes import (
 )
 from scrub.stores.delta_commit import Mark
 from scrub.stores.delta_entries import entry_schema
-from scrub.stores.delta_features import unsupported
 from scrub.stores.delta_marks import (
     TABLE_ID,
-    BuildState,
-    build_state,
     follow_mark,
     followed_version,
 )
@@ -118,7 +114,7 @@ class Follower:
     def shown(self) -> int:
         """The version of the table that the index shows; raises CannotFollow if it says none."""
         with self._open_index() as snapshot:
-            _require_staying(snapshot)
+            require_staying(snapshot)
             version = followed_version(snapshot, self.table.relation)
         if version is None:
             raise CannotFollow(
@@ -163,7 +159,7 @@ class Follower:
         """Commit the next version that changes something, or all at once that change nothing."""
         store = DeltaStore(self.tables)
         with open_snapshot(store.root, self.table.relation, store.options) as snapshot:
-            _require_readable(snapshot, self.table, self.index)
+            require_readable(snapshot, self.table, self.index)
             self._require_same_table(snapshot)
             for version in range(shown + 1, goal + 1):
                 commit = read_commit(snapshot, version)
@@ -203,7 +199,7 @@ class Follower:
 
     def _apply(self, changes: IndexChanges, shown: int, version: int) -> list[Step]:
         def shows_the_one_before(snapshot: DeltaSnapshot) -> bool:
-            _require_staying(snapshot)
+            require_staying(snapshot)
             return followed_version(snapshot, self.table.relation) == shown
 
         applied = self._writer().apply(
@@ -238,32 +234,4 @@ class Follower:
                 f"{self.table.relation} is another table than the one that index "
                 f"{self.index.name} was built from: it was made anew",
                 hint="build the index anew",
-            )
-
-
-def _require_staying(snapshot: DeltaSnapshot) -> None:
-    if build_state(snapshot) is BuildState.REMOVING:
-        raise CannotFollow(
-            f"Delta table {snapshot.relation} is being removed",
-            hint="cancel or drop the index again, until it is gone",
-        )
-
-
-def _require_readable(snapshot: DeltaSnapshot, table: Table, index: Index) -> None:
-    """Refuse by name a table whose files do not tell its rows, or that lacks a column."""
-    if reason := unsupported(snapshot.table):
-        raise CannotFollow(f"Delta table {snapshot.relation} cannot be followed: it {reason}")
-    stored = {field.name: column_type(field.type) for field in snapshot.table.schema().fields}
-    for column in table_columns(table, index):
-        if column.name not in stored:
-            raise RelationMismatch(
-                f"table {table.name}: relation {snapshot.relation} has no column {column.name}",
-                hint="correct the catalog, or the relation",
-            )
-        there = stored[column.name]
-        if there is None or not widens(there, column.type):
-            raise RelationMismatch(
-                f"table {table.name}: column {column.name} of {snapshot.relation} is stored as "
-                f"{there or 'a type scrub cannot compare'}, the catalog says {column.type}",
-                hint="correct the catalog, or the relation",
             )
