@@ -15,7 +15,7 @@ from scrub.codec.json_values import to_table
 from scrub.model.entry_shape import EntryShape
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Table
-from scrub.stores.entry_states import EntryStates, Values, comparable
+from scrub.stores.entry_states import EntryStates, Values, comparable, identity
 from scrub.stores.writing import Outcome
 
 
@@ -73,6 +73,9 @@ class RepairingStore(Protocol):
     ) -> Sequence[Applied]:
         """Judge and do a batch, and journal what is done, in one moment."""
 
+    def in_order(self, table: Table, index: Index, actions: Sequence[Action]) -> Sequence[bool]:
+        """Whether the index holds in each action's place what the row demands now; reads only."""
+
     def take_back(
         self, run: str, table: Table, index: Index, records: Sequence[JournalRecord]
     ) -> Sequence[Applied]:
@@ -89,6 +92,9 @@ class RepairingStore(Protocol):
 
     def journal(self, run: str) -> Sequence[JournalRecord]:
         """What a run did, in the order it was done."""
+
+    def forget(self, before: datetime) -> int:
+        """Remove runs that ended before a moment from the journal; how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +176,18 @@ def _undone(number: int, change: Change, states: EntryStates) -> Applied:
             done = states.add_copies(before, number, change.copies)
             return Applied(ActionOutcome.DONE if done else ActionOutcome.CONFLICT, change.copies)
     return Applied(ActionOutcome.CONFLICT)
+
+
+def is_in_order(
+    change: Change, expected: Sequence[Values], found: Sequence[Values], shape: EntryShape
+) -> bool:
+    """Whether the places that a change concerns hold what rows demand, and each entry once."""
+    places = {
+        identity(shape, entry) for entry in (change.before, change.after) if entry is not None
+    }
+    wanted = [entry for entry in expected if identity(shape, entry) in places]
+    there = [entry for entry in found if identity(shape, entry) in places]
+    return sorted(map(repr, wanted)) == sorted(map(repr, there))
 
 
 def _applied(outcome: Outcome) -> Applied:

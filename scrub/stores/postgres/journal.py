@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrub.model.repair import Action, ActionKind, Entry
@@ -92,6 +93,12 @@ class PostgresJournal:
                 f"UPDATE {self.relation} SET undone_by = %s WHERE run = %s AND number = %s",
                 (run, record.run, record.number),
             )
+
+    def forget(self, connection: "psycopg.Connection[Any]", before: datetime) -> int:
+        if not self.is_there(connection):
+            return 0
+        query = f"DELETE FROM {self.runs_relation} WHERE finished < %s"
+        return connection.execute(query, (before,)).rowcount
 
     def runs(self, connection: "psycopg.Connection[Any]") -> list[RunRecord]:
         if not self.is_there(connection):

@@ -10,8 +10,9 @@ that moment is waited for, and `repair` looks at the row again.
 import random
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -39,12 +40,15 @@ from scrub.stores.repairing import (
     RunRecord,
     changes_of,
     entry_of,
+    is_in_order,
     judge,
     judge_undo,
 )
 
 if TYPE_CHECKING:
     import psycopg
+
+T = TypeVar("T")
 
 _ATTEMPTS_MAX = 60
 _POLL_SECONDS = 0.05
@@ -132,6 +136,26 @@ class PostgresRepairs:
 
         return self._insistently(work)
 
+    def in_order(self, table: Table, index: Index, actions: Sequence[Action]) -> list[bool]:
+        shape = shape_of(table, index)
+        changes = changes_of(shape, [(a.kind, a.before, a.after, 0) for a in actions])
+        places = [entry for a in actions for entry in (a.before, a.after) if entry is not None]
+        keys = to_table([action.primary_key or {} for action in actions], _key_columns(table))
+
+        def work(brief: Brief) -> list[bool]:
+            relation = IndexTable.of(brief, self.schema, shape)
+            entry = entry_sql(brief.connection, self.schema, table, index)
+            expected = _expected(brief, entry, self.schema, table, shape, keys)
+            found = comparable(
+                relation.find(brief, to_table(places, shape.columns), lock=False).entries
+            )
+            return [
+                is_in_order(change, rows, found, shape)
+                for change, rows in zip(changes, expected, strict=True)
+            ]
+
+        return self._insistently(work)
+
     def take_back(
         self, run: str, table: Table, index: Index, records: Sequence[JournalRecord]
     ) -> list[Applied]:
@@ -184,7 +208,10 @@ class PostgresRepairs:
     def journal(self, run: str) -> list[JournalRecord]:
         return self._journal.records(self.connection, run)
 
-    def _insistently(self, work: Callable[[Brief], list[Applied]]) -> list[Applied]:
+    def forget(self, before: datetime) -> int:
+        return self._journal.forget(self.connection, before)
+
+    def _insistently(self, work: Callable[[Brief], list[T]]) -> list[T]:
         reason = ""
         for number in range(_ATTEMPTS_MAX):
             try:

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Doing what was planned, in batches, and looking again at what was deleted.
+
+After a delete, a transaction that was open at that moment may bring the row whose entry it was. So
+whoever writes is waited for, and where the row is there now, its entry is put back. A run that was
+cut off before that leaves its journal, and the next run of the same table looks first.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+
+from repair.pacing import Pace
+from scrub.model.repair import Action, ActionKind, ActionOutcome
+from scrub.model.table import Table
+from scrub.stores.repairing import Applied, JournalRecord, RepairingStore, RunRecord
+
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An action and what became of it."""
+
+    action: Action
+    outcome: ActionOutcome
+
+
+@dataclass(slots=True)
+class Executor:
+    """Repairs one table, under the journal of one run."""
+
+    store: RepairingStore
+    table: Table
+    run: str
+    wait_limit: float = 60.0
+    rows_per_second: int | None = None
+    pace: Pace | None = None
+    tell: Callable[[int], None] = lambda _: None  # how many actions are done
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def repair(self, actions: Sequence[Action]) -> list[Done]:
+        """Every action, in the order of its index and key."""
+        self.store.begin(
+            RunRecord(run=self.run, command="repair", table=self.table.name, started=self.now())
+        )
+        self._settle_earlier_runs()
+        done: list[Done] = []
+        pace = self.pace or Pace()
+        for index, batch in batches(actions):
+            began = len(done)
+            applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
+            done += [Done(a, r.outcome) for a, r in zip(batch, applied, strict=True)]
+            self.tell(len(done))
+            pace.rest(len(done) - began, self.rows_per_second)
+        deleted = [one.action for one in done if _was_deleted(one)]
+        put_back = self._look_again(deleted)
+        self.store.end(self.run)
+        return [
+            replace(one, outcome=ActionOutcome.PUT_BACK)
+            if one.action.defect in put_back and _was_deleted(one)
+            else one
+            for one in done
+        ]
+
+    def undo(self, of: str) -> list[tuple[JournalRecord, Applied]]:
+        """Take back what a run did, the last first; what was taken back already is passed over."""
+        self.store.begin(
+            RunRecord(
+                run=self.run,
+                command="undo",
+                table=self.table.name,
+                started=self.now(),
+                undoes=of,
+            )
+        )
+        records = [record for record in self.store.journal(of) if record.undone_by is None]
+        found: list[tuple[JournalRecord, Applied]] = []
+        for index, batch in _record_batches(list(reversed(records))):
+            applied = self.store.take_back(self.run, self.table, self.table.index(index), batch)
+            found += zip(batch, applied, strict=True)
+            self.tell(len(found))
+        self.store.end(self.run)
+        return found
+
+    def _look_again(self, deleted: Sequence[Action]) -> set[str]:
+        """Wait for writers, and put back what their rows should have; which defects these were."""
+        if not deleted:
+            return set()
+        self.store.wait_for_writers(self.table, self.wait_limit)
+        back: set[str] = set()
+        for index, batch in batches([_opposite(action) for action in deleted]):
+            applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
+            back |= {
+                action.defect
+                for action, result in zip(batch, applied, strict=True)
+                if result.outcome is ActionOutcome.DONE
+            }
+        return back
+
+    def _settle_earlier_runs(self) -> None:
+        for record in self.store.runs():
+            is_cut_off = record.finished is None and record.run != self.run
+            if not is_cut_off or record.table != self.table.name:
+                continue
+            if record.command == "repair":
+                journal = self.store.journal(record.run)
+                known = {index.name for index in self.table.indexes}
+                self._look_again(
+                    [
+                        _action_of(r, self.table.name)
+                        for r in journal
+                        if r.kind is ActionKind.DELETE and r.index in known
+                    ]
+                )
+            self.store.end(record.run)
+
+
+def batches(actions: Sequence[Action]) -> list[tuple[str, list[Action]]]:
+    """Actions of one index at a time, few enough for a short transaction, in the order of keys."""
+    found: list[tuple[str, list[Action]]] = []
+    ordered = sorted(actions, key=lambda action: (action.index, _sortable(action.primary_key)))
+    for index, of_index in groupby(ordered, key=lambda action: action.index):
+        listed = list(of_index)
+        found += [(index, listed[n : n + BATCH]) for n in range(0, len(listed), BATCH)]
+    return found
+
+
+def _record_batches(records: Sequence[JournalRecord]) -> list[tuple[str, list[JournalRecord]]]:
+    found: list[tuple[str, list[JournalRecord]]] = []
+    for index, of_index in groupby(records, key=lambda record: record.index):
+        listed = list(of_index)
+        found += [(index, listed[n : n + BATCH]) for n in range(0, len(listed), BATCH)]
+    return found
+
+
+def _sortable(key: Mapping[str, object] | None) -> tuple[str, ...]:
+    return tuple(str(value) for value in (key or {}).values())
+
+
+def _was_deleted(one: Done) -> bool:
+    return one.action.kind is ActionKind.DELETE and one.outcome is ActionOutcome.DONE
+
+
+def _opposite(action: Action) -> Action:
+    return replace(action, kind=ActionKind.PUT, before=None, after=action.before)
+
+
+def _action_of(record: JournalRecord, table: str) -> Action:
+    from scrub.model.defect import DefectKind
+
+    return Action(
+        kind=record.kind,
+        defect=record.defect,
+        defect_kind=DefectKind.DANGLING,
+        table=table,
+        index=record.index,
+        primary_key=record.primary_key,
+        before=record.before,
+        after=record.after,
+    )
