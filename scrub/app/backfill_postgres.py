@@ -92,7 +92,7 @@ class PostgresBackfill:
                 self.request.method,
                 self.request.rows_per_second,
             )
-            build = self._insistently(begin, builds)
+            build = self._insistently(begin, builds, on_progress)
             return self._go_on(build, session, gate, on_progress)
 
     def resume(
@@ -182,29 +182,26 @@ class PostgresBackfill:
         def tell(what: str) -> None:
             on_progress(Progress(phase=what))
 
-        with closing(build), self._to_be_resumed():
+        with self._to_be_resumed(build):
             check = partial(gate, build.indexes)
             Builder(build, work_off, check, settings, tell).run()
         return self._ended(place)
 
     @contextmanager
-    def _to_be_resumed(self) -> Iterator[None]:
+    def _to_be_resumed(self, build: PostgresBuild) -> Iterator[None]:
         """Whatever stops a build that has begun, it can go on; unless another took it over."""
         try:
-            yield
+            with closing(build):
+                yield
         except Superseded as error:
             raise StoreUnavailable(
-                f"another process has taken over the build of {self._names}, to cancel it or to "
-                "go on with it",
+                f"another process has taken over the build of {', '.join(build.indexes)}, to "
+                "cancel it or to go on with it",
                 hint=f"scrub backfill status {self.table.name} shows what became of it",
             ) from error
         except StoreUnavailable as error:
             hint = f"what was done stays done: scrub backfill resume {self.table.name}"
             raise StoreUnavailable(str(error), hint=error.hint or hint) from error
-
-    @property
-    def _names(self) -> str:
-        return ", ".join(index.name for index in self.indexes)
 
     @contextmanager
     def _opened(self) -> Iterator[PostgresBuilds]:
@@ -224,7 +221,10 @@ class PostgresBackfill:
                 raise StoreUnavailable(f"PostgreSQL: {reason}") from error
 
     def _insistently(
-        self, begin: Callable[[], PostgresBuild], builds: PostgresBuilds
+        self,
+        begin: Callable[[], PostgresBuild],
+        builds: PostgresBuilds,
+        on_progress: ProgressListener,
     ) -> PostgresBuild:
         limit = self.request.wait_limit
         deadline = time.monotonic() + limit
@@ -240,6 +240,7 @@ class PostgresBackfill:
                         hint="nothing was begun: end them, or give --wait-limit more seconds, and "
                         "run again",
                     ) from error
+                on_progress(Progress(phase="waiting for a moment in which to create triggers"))
                 time.sleep(_WATCH_SECONDS)
 
     def _remove(
@@ -253,7 +254,7 @@ class PostgresBackfill:
         def tell(what: str) -> None:
             on_progress(Progress(phase=what))
 
-        with closing(build):
+        with self._to_be_resumed(build):
             patiently(
                 lambda: build.advance(State.REVERSING, reason), self.request.wait_limit, build
             )

@@ -93,7 +93,8 @@ class Builds:
         self._schema = schema
 
     def create(self, connection: "psycopg.Connection[Any]") -> None:
-        """Make the relations, unless they are there."""
+        """Make the relations, unless they are there; one transaction at a time may do so."""
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self.builds,))
         connection.execute(
             f"""
             CREATE TABLE IF NOT EXISTS {self.builds} (
