@@ -178,7 +178,11 @@ class Ground:
         marked = f", {MARK}" if mark else ""
         is_public = self.build.state is State.PUBLIC
         where = "" if mark or is_public else f" WHERE NOT {MARK}"
-        return self.database.rows(f"SELECT {names}{marked} FROM {relation}{where} ORDER BY 1, 2")
+        query = f"SELECT {names}{marked} FROM {relation}{where} ORDER BY {self._order(index)}"
+        return self.database.rows(query)
+
+    def _order(self, index: int) -> str:
+        return ", ".join(str(n + 1) for n in range(len(self.build.place.entries[index].names)))
 
     def suspects(self) -> list[tuple[Any, ...]]:
         relation = self.build.place.entries[0].suspects
@@ -188,8 +192,10 @@ class Ground:
         """What the table says that the index should hold."""
         entry = self.build.place.entries[index]
         values = ", ".join(part.value for part in entry.parts)
-        query = f"SELECT {values} FROM {entry.table} WHERE {entry.covered} ORDER BY 1, 2"
-        return self.database.rows(query)
+        return self.database.rows(
+            f"SELECT {values} FROM {entry.table} WHERE {entry.covered} "
+            f"ORDER BY {self._order(index)}"
+        )
 
     def assert_right(self) -> None:
         """Every index is public and holds what the table says."""

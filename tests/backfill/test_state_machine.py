@@ -587,7 +587,7 @@ def _run(machine: type[Interleavings], examples: int, steps: int, **others: Any)
 
 
 def test_interleavings_on_the_model() -> None:
-    _run(OnModel, ON_MODEL, steps=40)
+    _run(OnModel, ON_MODEL, steps=30)
 
 
 def test_interleavings_on_postgres(database: Database) -> None:

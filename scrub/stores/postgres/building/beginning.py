@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.build import Method, State, duties_in
 from scrub.model.table import Index, Table
-from scrub.stores.postgres.building.briefly import briefly, patience
+from scrub.stores.postgres.building.briefly import Brief, briefly, patience
 from scrub.stores.postgres.building.build import EXCLUSIVE_MILLISECONDS
 from scrub.stores.postgres.building.builds import Builds
 from scrub.stores.postgres.building.entry_sql import EntrySql, entry_sql
 from scrub.stores.postgres.building.keeper import keeping
 from scrub.stores.postgres.building.relations_made import creating
 from scrub.stores.postgres.building.triggers import creating_triggers, emptying
-from scrub.stores.postgres.quoting import identifier
+from scrub.stores.postgres.connections import first_line, require_psycopg
+from scrub.stores.postgres.quoting import identifier, qualified
 from scrub.stores.postgres.relations import (
     PARTITIONED,
     TABLE,
@@ -65,8 +66,10 @@ def begin(
     is_whole = relation.kind != PARTITIONED
     with briefly(connection, patience(connection)) as brief:
         builds.create(connection)
+        brief.execute(f"SET LOCAL search_path = {entries[0].search_path}")
         for entry in entries:
             demand_absent(connection, entry)
+            _demand_immutable(brief, entry)
             version = connection.info.server_version
             for statement in creating(entry, version, method is Method.MERGE):
                 brief.execute(statement)
@@ -112,6 +115,26 @@ def demand_absent(connection: "psycopg.Connection[Any]", entry: EntrySql) -> Non
             f"index {entry.index}: there is a relation {entry.relation} already",
             hint=f"if it is an index: scrub backfill verify; else rename or drop {entry.relation}",
         )
+
+
+def _demand_immutable(brief: Brief, entry: EntrySql) -> None:
+    """What writers compute must be what the builder computes, so the row alone may decide."""
+    if not entry.computed:
+        return
+    psycopg = require_psycopg()
+    trial = qualified(entry.schema, entry.name_with("trial"))
+    brief.execute(f"CREATE TABLE {trial} AS SELECT * FROM {entry.table} WITH NO DATA")
+    for expression in entry.computed:
+        try:
+            # The server demands the same of its own indexes.
+            brief.execute(f"CREATE INDEX ON {trial} (({expression} IS NULL))")
+        except psycopg.ProgrammingError as error:
+            raise UsageError(
+                f"index {entry.index}: the database cannot keep {expression}: {first_line(error)}",
+                hint="use only the row's own values, functions that are IMMUTABLE, and for those "
+                f"outside pg_catalog and {entry.schema} also the name of their schema",
+            ) from error
+    brief.execute(f"DROP TABLE {trial}")
 
 
 def _rows_expected(connection: "psycopg.Connection[Any]", leaves: Sequence[ServerRelation]) -> int:

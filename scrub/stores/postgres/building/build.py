@@ -78,6 +78,7 @@ class PostgresBuild:
             except StoreUnavailable as error:
                 raise Disconnected(str(error), hint=error.hint) from error
             self._connection.autocommit = True
+            self._connection.execute(f"SET search_path = {self.place.entries[0].search_path}")
         return self._connection
 
     def close(self) -> None:

@@ -40,6 +40,7 @@ class EntryPart:
     name: str  # quoted
     value: str  # an expression over the table's columns
     nullable: bool
+    is_computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,17 @@ class EntrySql:
         return f"{kept}_{digest}{ending}"
 
     @property
+    def search_path(self) -> str:
+        """Where names in expressions are looked up: for every writer and for the builder alike."""
+        return f"pg_catalog, {identifier(self.schema)}, pg_temp"
+
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """What is not a column: values of expressions, and conditions."""
+        values = [part.value for part in self.parts if part.is_computed]
+        return (*values, *self.conditions)
+
+    @property
     def arbiters(self) -> tuple[Arbiter, ...]:
         """Entries are identified by the indexed columns, with NULLs or copies also by their row."""
         indexed = tuple(part.name for part in self.indexed)
@@ -206,7 +218,9 @@ class _Maker:
                 hint=f"write type: beside `as: {column.name}` in the catalog",
             )
         of_type = sql_type(column.type)
-        return EntryPart(identifier(column.name), f"({value})::{of_type}", nullable=True)
+        return EntryPart(
+            identifier(column.name), f"({value})::{of_type}", nullable=True, is_computed=True
+        )
 
     def owner(self, name: str) -> str:
         """The entry's column that holds a column of the primary key."""

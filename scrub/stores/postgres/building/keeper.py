@@ -30,7 +30,7 @@ def keeping(entry: EntrySql, duties: Duties) -> str:
     """The function for these duties, to be created or replaced."""
     return f"""
 CREATE OR REPLACE FUNCTION {entry.keeper}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, {identifier(entry.schema)}, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {entry.search_path}
 AS {_quoted(_body(entry, duties))}"""
 
 

@@ -67,7 +67,7 @@ def emptying(entry: EntrySql, duties: Duties, is_whole: bool) -> str:
         body = "\n".join(_leaving(entry, relation, duty) for relation, duty in targets)
     return f"""
 CREATE OR REPLACE FUNCTION {entry.emptier}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, {identifier(entry.schema)}, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {entry.search_path}
 AS $emptying$ BEGIN {body} RETURN NULL; END $emptying$"""
 
 
