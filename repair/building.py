@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from repair.working_off import Stuck, WorkSettings, patiently
+from repair.working_off import Stuck, WorkSettings, named, patiently
 from scrub.model.build import State, next_state
 from scrub.stores.building import LOAD, Clash, IndexBuild, Step
 
@@ -132,6 +132,4 @@ class Builder:
 
 def _demand_none(clashes: Sequence[Clash]) -> None:
     if clashes:
-        shown = "; ".join(map(str, clashes[:_NAMED_MAX]))
-        more = len(clashes) - _NAMED_MAX
-        raise Failed(shown + (f"; and {more} more" if more > 0 else ""))
+        raise Failed(named(clashes))

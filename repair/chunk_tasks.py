@@ -27,16 +27,17 @@ def work_off_in_tasks(
     from scrub.spark.tasks import run_in_tasks
 
     work = partial(_work, open_build=open_build, settings=settings, phase=phase)
-    reports = run_in_tasks(spark, settings.workers, work, "report string").collect()
-    clashes: list[Clash] = []
-    for report in (json.loads(row.report) for row in reports):
+    rows = run_in_tasks(spark, settings.workers, work, "report string").collect()
+    reports = [json.loads(row.report) for row in rows]
+    # First of all: rows that clash are why the other workers were stopped.
+    clashes = [Clash(**clash) for report in reports for clash in report["clashes"]]
+    for report in () if clashes else reports:
         if report["superseded"]:
             raise Superseded(report["superseded"])
         if report["stuck"]:
             raise Stuck(report["stuck"], hint=report["hint"])
         if report["failed"]:
             raise StoreUnavailable(report["failed"], hint=report["hint"])
-        clashes += [Clash(**clash) for clash in report["clashes"]]
     return clashes
 
 

@@ -4,18 +4,36 @@
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
 from repair.pacing import ChunkSize, Pace
-from scrub.errors import StoreUnavailable
-from scrub.stores.building import LOAD, Clash, Disconnected, GaveWay, IndexBuild, Step
+from scrub.errors import ScrubError, StoreUnavailable
+from scrub.model.build import State
+from scrub.stores.building import (
+    LOAD,
+    Clash,
+    Disconnected,
+    GaveWay,
+    IndexBuild,
+    Step,
+    Superseded,
+)
 
 T = TypeVar("T")
 
 _IDLE_SECONDS = 0.2
 _RETRY_SECONDS = 0.05
+_NAMED_MAX = 5
+
+
+def named(clashes: Sequence[Clash]) -> str:
+    """Rows that clash, the first few of them."""
+    shown = "; ".join(map(str, clashes[:_NAMED_MAX]))
+    more = len(clashes) - _NAMED_MAX
+    return shown + (f"; and {more} more" if more > 0 else "")
 
 
 class Stuck(StoreUnavailable):
@@ -58,8 +76,14 @@ class Worker:
             finally:
                 self._let_go(phase, claimed)
             if clashes:
+                self._stop_all(clashes)
                 return clashes
         return ()
+
+    def _stop_all(self, clashes: Sequence[Clash]) -> None:
+        """The others need not read the rest of the table to hear of it."""
+        with suppress(ScrubError, Superseded):  # then whoever runs the build does it
+            self._patiently(lambda: self.build.advance(State.REVERSING, named(clashes)))
 
     def _claim(self, phase: str, numbers: Sequence[int]) -> int | None:
         """Any free range: workers that began at the same end would meet there."""

@@ -126,3 +126,19 @@ def test_a_worker_that_rests_notices_that_it_was_left_behind(database: Database)
             left.result()
         orphan.close()
         assert ground.build.state is State.BACKFILLING
+
+
+@pytest.mark.parametrize("method", Method)
+def test_workers_of_a_build_that_is_being_taken_back_stop(
+    database: Database, method: Method
+) -> None:
+    with building(database, kv_table(unique=True), method, *TABLE) as ground:
+        loading(ground, ranges=1, rows_per_second=100)
+        build = ground.another()
+        left = Background(lambda: worker(build).work_off(LOAD))
+        until(lambda: rows_loaded(ground) > 0)
+        ground.build.advance(State.REVERSING, "rows clash, said another worker")
+        with pytest.raises(Superseded):
+            left.result()
+        build.close()
+        assert 0 < rows_loaded(ground) < ROWS

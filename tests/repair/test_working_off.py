@@ -204,7 +204,19 @@ def test_clashes_end_the_work() -> None:
     build = FakeBuild({0: 10}, clash_at=0)
     working, _ = worker(build)
     assert working.work_off(LOAD) == (CLASH,)
-    assert build.log == ["claim 0", "release 0"]
+    assert build.log == ["claim 0", "release 0", "advance reversing"]
+    assert build.failure == str(CLASH), "so that the others stop, too"
+
+
+def test_clashes_are_told_even_if_the_build_cannot_be_stopped_here() -> None:
+    build = FakeBuild({0: 10}, clash_at=0)
+    working, _ = worker(build, wait_limit=0)
+
+    def away(state: State, failure: str | None = None) -> None:
+        raise Disconnected("gone")
+
+    build.advance = away  # type: ignore[method-assign]
+    assert working.work_off(LOAD) == (CLASH,)
 
 
 def test_a_pause_is_waited_out() -> None:

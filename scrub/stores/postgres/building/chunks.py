@@ -11,7 +11,7 @@ What is still in the way then belongs to another row.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from scrub.model.build import Method
+from scrub.model.build import Method, State
 from scrub.model.entry_shape import MARK
 from scrub.stores.building import LOAD
 from scrub.stores.postgres.building.builds import Builds, Range
@@ -152,7 +152,8 @@ class ChunkSql:
         return f"""
             WITH {", ".join(f"{name} AS {text}" for name, text in parts)}
             SELECT c.rows, c.wanted, c.put, (SELECT count(*) FROM checkpoint),
-                   b.runner, b.rows_per_second, b.paused
+                   CASE WHEN b.state <> {literal(State.REVERSING)} THEN b.runner END,
+                   b.rows_per_second, b.paused
             FROM counted c, {self.builds.builds} b WHERE b.id = {self.build}
         """
 
