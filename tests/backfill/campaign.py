@@ -11,7 +11,6 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from itertools import islice
 
 from scrub.model.build import Method, State
 from tests.backfill.kills import Kills, Moment, any_moments
@@ -44,7 +43,7 @@ def main() -> int:
             kills = Kills(orders, method, options, tell)
             moments = any_moments(method, chance, given.rows)
             with orders.traffic(given.rate) as traffic:
-                kills.survive(islice(moments, given.kills))
+                kills.survive(moments, given.kills)
             tell(f"{method}: {kills.made} kills, {traffic.count():,} transactions, none failed")
             assert orders.differences() == 0, "table and indexes differ in the end"
             kills.remove()

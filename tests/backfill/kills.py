@@ -61,7 +61,8 @@ def any_moments(method: Method, chance: random.Random, rows: int) -> Iterator[Mo
                     for count in sorted(chance.sample(range(1, rows), 3)):
                         yield Moment(state, rows=count)
                 case State.VALIDATING:
-                    yield Moment(state, chance.uniform(0, 15.0))  # it begins with Spark's start
+                    yield Moment(state, chance.uniform(0, 1.5))
+                    yield Moment(state, chance.uniform(0, 15.0))  # when resumed, Spark starts first
                 case State.PUBLIC:
                     pass
                 case _:
@@ -79,16 +80,19 @@ class Kills:
     made: int = 0
     published: int = 0
 
-    def survive(self, moments: Iterable[Moment]) -> None:
-        """Kill at each moment, go on each time, and come to the end in the end."""
+    def survive(self, moments: Iterable[Moment], kills: int) -> None:
+        """Kill at moments until there were enough, go on each time, and come to the end."""
         command = self.run()
         for moment in moments:
+            if self.made == kills:
+                break
             if moment.begins and self.made:
                 self.finish(command)
                 command = self._again()
-            while not moment.wait(self.shop, command):
+            if not moment.wait(self.shop, command):
                 self.finish(command)
                 command = self._again()
+                continue
             command.kill()
             self.made += 1
             progress = self.shop.progress()

@@ -33,13 +33,13 @@ def test_killed_three_times_under_load(orders: Shop, method: Method, spark: Any)
     moments = [
         Moment(State.DELETE_ONLY, seconds(0, 2)),  # before the first chunk
         Moment(State.BACKFILLING, rows=chance.randint(1, ROWS)),
-        Moment(State.MERGING if method is Method.MERGE else State.VALIDATING, seconds(0, 1)),
+        Moment(State.MERGING if method is Method.MERGE else State.VALIDATING, seconds(0, 0.3)),
     ]
     lines: list[str] = []
     kills = Kills(orders, method, QUICK_JVM, lines.append)
     try:
         with orders.traffic(TRANSACTIONS_A_SECOND) as traffic:
-            kills.survive(moments)
+            kills.survive(moments, len(moments))
         assert traffic.count() > 0
         assert orders.differences() == 0
         result = run_check(CheckRequest(catalog=orders.catalog, fresh=True), spark=spark)
