@@ -12,19 +12,11 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from repair.pacing import Pace
-from scrub.model.repair import Action, ActionKind, ActionOutcome
+from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction
 from scrub.model.table import Table
 from scrub.stores.repairing import Applied, JournalRecord, RepairingStore, RunRecord
 
 BATCH = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """An action and what became of it."""
-
-    action: Action
-    outcome: ActionOutcome
 
 
 @dataclass(slots=True)
@@ -40,27 +32,40 @@ class Executor:
     tell: Callable[[int], None] = lambda _: None  # how many actions are done
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def repair(self, actions: Sequence[Action]) -> list[Done]:
+    def repair(self, actions: Sequence[Action]) -> list[DoneAction]:
         """Every action, in the order of its index and key."""
         self.store.begin(
             RunRecord(run=self.run, command="repair", table=self.table.name, started=self.now())
         )
         self._settle_earlier_runs()
-        done: list[Done] = []
+        done: list[DoneAction] = []
         pace = self.pace or Pace()
         for index, batch in batches(actions):
             began = len(done)
             applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
-            done += [Done(a, r.outcome) for a, r in zip(batch, applied, strict=True)]
+            done += [DoneAction(a, r.outcome) for a, r in zip(batch, applied, strict=True)]
             self.tell(len(done))
             pace.rest(len(done) - began, self.rows_per_second)
         deleted = [one.action for one in done if _was_deleted(one)]
         put_back = self._look_again(deleted)
-        self.store.end(self.run)
-        return [
+        done = [
             replace(one, outcome=ActionOutcome.PUT_BACK)
             if one.action.defect in put_back and _was_deleted(one)
             else one
+            for one in done
+        ]
+        self.store.end(self.run)
+        return self._looked_over(done)
+
+    def _looked_over(self, done: list[DoneAction]) -> list[DoneAction]:
+        """Exactly the places that were touched, as they are now."""
+        in_order: dict[tuple[str, str, ActionKind], bool] = {}
+        for index, batch in batches([one.action for one in done]):
+            found = self.store.in_order(self.table, self.table.index(index), batch)
+            for action, is_right in zip(batch, found, strict=True):
+                in_order[index, action.defect, action.kind] = is_right
+        return [
+            replace(one, in_order=in_order[one.action.index, one.action.defect, one.action.kind])
             for one in done
         ]
 
@@ -139,7 +144,7 @@ def _sortable(key: Mapping[str, object] | None) -> tuple[str, ...]:
     return tuple(str(value) for value in (key or {}).values())
 
 
-def _was_deleted(one: Done) -> bool:
+def _was_deleted(one: DoneAction) -> bool:
     return one.action.kind is ActionKind.DELETE and one.outcome is ActionOutcome.DONE
 
 

@@ -101,6 +101,7 @@ def verify_index(
             tables=(table.name,),
             indexes=tuple(index.name for index in indexes),
             fresh=True,
+            being_built=True,
         ),
         spark=spark,
         spark_options=spark_options,

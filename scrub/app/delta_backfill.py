@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of a backfill for tables in Delta, where an index follows the versions of its table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrub.app import backfill_delta
@@ -25,6 +25,8 @@ _STATES = {
     DeltaState.PUBLIC: State.PUBLIC,
     DeltaState.REMOVING: State.REVERSING,
 }
+
+_ENDED = (State.PUBLIC, State.REVERSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +94,18 @@ class DeltaBackfill:
             if found.state in (State.BACKFILLING, State.VALIDATING)
         ]
         if not unfinished:
-            raise UsageError(
-                f"no build of table {self.table.name} is under way",
-                hint="scrub backfill status shows what there is",
-            )
+            raise _nothing_under_way(self.table)
         indexes = tuple(index for index in self.indexes if index.name in unfinished)
         going_on = DeltaBackfill(self.store, self.table, indexes, self.request)
         return going_on.run(session, gate, on_progress)
 
     def cancel(self, on_progress: ProgressListener) -> BackfillStatus:  # noqa: ARG002 - it is quick
-        backfill_delta.cancel(self.request.catalog, self.table.name, self._names)
-        return self._removed("cancelled")
+        unfinished = [one.indexes[0] for one in self.status() if one.state not in _ENDED]
+        names = self.request.indexes or tuple(unfinished)
+        if not names:
+            raise _nothing_under_way(self.table)
+        backfill_delta.cancel(self.request.catalog, self.table.name, names)
+        return replace(self._removed("cancelled"), indexes=tuple(names))
 
     def drop(self, on_progress: ProgressListener) -> BackfillStatus:  # noqa: ARG002 - it is quick
         backfill_delta.drop(self.request.catalog, self.table.name, self._names)
@@ -132,3 +135,10 @@ class DeltaBackfill:
         return BackfillStatus(
             table=self.table.name, indexes=self._names, state=State.REVERSED, failure=reason
         )
+
+
+def _nothing_under_way(table: Table) -> UsageError:
+    return UsageError(
+        f"no build of table {table.name} is under way",
+        hint="scrub backfill status shows what there is",
+    )

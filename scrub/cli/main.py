@@ -26,6 +26,9 @@ COMMANDS = {
     "backfill": LazyCommand(
         "scrub.cli.backfill:backfill", "Build indexes while their table is written to."
     ),
+    "repair": LazyCommand("scrub.cli.repair:repair", "Bring indexes to agree with their tables."),
+    "undo": LazyCommand("scrub.cli.repair:undo", "Take back what a repair did."),
+    "journal": LazyCommand("scrub.cli.repair:journal", "Look at what repairs did."),
     "catalog": LazyCommand("scrub.cli.catalog:catalog", "Validate or show the catalog."),
     "kv": LazyCommand("scrub.cli.kv:kv", "Write rows as key-value pairs, or show pairs."),
     "init": LazyCommand("scrub.cli.init:init", "Write a first catalog from the tables found."),

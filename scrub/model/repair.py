@@ -2,10 +2,13 @@
 """What a repair would do, what it did, and what it refuses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 
 from scrub.model.defect import DefectKind, Value
+from scrub.model.result import RunResult
 
 Entry = Mapping[str, Value]
 """An index entry as defects tell it: JSON values by column."""
@@ -77,3 +80,77 @@ class RepairPlan:
     actions: tuple[Action, ...]
     refusals: tuple[Refusal, ...]
     lost_rows: tuple[LostRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRequest:
+    """One `scrub repair table`, as typed."""
+
+    table: str
+    catalog: Path = Path("scrub.yaml")
+    indexes: tuple[str, ...] = ()  # empty: all
+    kinds: tuple[DefectKind, ...] = ()  # empty: all
+    from_file: Path | None = None  # the defects of an earlier result, instead of a new check
+    where: str | None = None
+    max_changes: int = 10_000
+    max_fraction: float = 0.05
+    rows_per_second: int | None = None
+    wait_limit: float = 60.0
+    verify: bool = False  # check the whole table afterwards
+
+
+@dataclass(frozen=True, slots=True)
+class DoneAction:
+    """An action, what became of it, and whether its place is in order now."""
+
+    action: Action
+    outcome: ActionOutcome
+    in_order: bool | None = None  # None: not looked at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairReport:
+    """A repair from beginning to end; without `run`, nothing was changed."""
+
+    table: str
+    plan: RepairPlan
+    before: RunResult | None  # None: the defects came from a file
+    run: str | None = None
+    done: tuple[DoneAction, ...] = ()
+    after: RunResult | None = None
+    over_limit: str | None = None  # why nothing was written
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def counts(self) -> dict[ActionOutcome, int]:
+        found: dict[ActionOutcome, int] = {}
+        for one in self.done:
+            found[one.outcome] = found.get(one.outcome, 0) + 1
+        return found
+
+    @property
+    def left(self) -> tuple[DoneAction, ...]:
+        """Actions whose place is still not in order."""
+        return tuple(one for one in self.done if one.in_order is False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneChange:
+    """A change that was taken back, or could not be."""
+
+    index: str
+    kind: ActionKind
+    primary_key: Entry | None
+    outcome: ActionOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoReport:
+    """An undo; without `run`, nothing was changed."""
+
+    of: str
+    table: str
+    started: datetime
+    changes: int  # that the run did and that are not taken back yet
+    run: str | None = None
+    done: tuple[UndoneChange, ...] = ()

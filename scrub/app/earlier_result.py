@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Defects of an earlier check, read back from its JSON or JSON lines."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scrub.errors import UsageError
+from scrub.model.defect import Defect, DefectKind
+
+_REDACTED = "[redacted"
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierResult:
+    """What a file tells: defects, and how many rows each table had."""
+
+    defects: tuple[Defect, ...]
+    rows: Mapping[str, int]
+    shown: int | None  # how many defects the file says it holds, and how many there were
+    total: int | None
+
+
+def read_result(path: Path) -> EarlierResult:
+    """The result in a file; everything in it is looked at again before anything is written."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        document = json.loads(text)
+        records = _of_document(document) if "defects" in document else iter([document])
+    except (json.JSONDecodeError, TypeError):
+        records = _of_lines(path, text)
+    return _result(path, list(records))
+
+
+def _of_document(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield {"type": "run", **{k: v for k, v in document.items() if k not in ("defects", "tables")}}
+    for table in document.get("tables", ()):
+        for check in table.get("checks", ()):
+            yield {"type": "check", "table": table["table"], **check}
+    for defect in document["defects"]:
+        yield {"type": "defect", **defect}
+
+
+def _of_lines(path: Path, text: str) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UsageError(
+                f"{path}, line {number}: this is no JSON",
+                hint="give a result of scrub check --format json or jsonl, or of --all-defects",
+            ) from error
+        yield record
+
+
+def _result(path: Path, records: list[Mapping[str, Any]]) -> EarlierResult:
+    rows: dict[str, int] = {}
+    defects: list[Defect] = []
+    shown = total = None
+    for record in records:
+        try:
+            match record.get("type"):
+                case "run":
+                    shown, total = record.get("defects_shown"), record.get("defects_total")
+                case "check" if record.get("rows") is not None:
+                    rows[record["table"]] = max(rows.get(record["table"], 0), int(record["rows"]))
+                case "defect":
+                    defects.append(_defect(record))
+        except (KeyError, ValueError, AttributeError) as error:
+            raise UsageError(
+                f"{path} is not a result of scrub check: {error}",
+                hint="give a result of scrub check --format json or jsonl, or of --all-defects",
+            ) from error
+    if _REDACTED in json.dumps([[d.expected, d.actual] for d in defects], ensure_ascii=False):
+        raise UsageError(
+            f"{path} was written with --redact, so it does not say what entries should be",
+            hint="check again without --redact",
+        )
+    return EarlierResult(tuple(defects), rows, shown, total)
+
+
+def _defect(record: Mapping[str, Any]) -> Defect:
+    return Defect(
+        kind=DefectKind(record["kind"]),
+        table=record["table"],
+        index=record.get("index"),
+        primary_key=record.get("primary_key"),
+        index_key=record.get("index_key"),
+        expected=record.get("expected"),
+        actual=record.get("actual"),
+        snapshot=record.get("snapshot") or "",
+        detail=record.get("detail") or "",
+        key_hex=record.get("key_hex"),
+        value_hex=record.get("value_hex"),
+        column=record.get("column"),
+        file=record.get("file"),
+    )

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a table of the catalog to the store in which its indexes can be repaired."""
+
+from typing import Protocol
+
+from scrub.catalog import Catalog
+from scrub.errors import UsageError
+from scrub.model.table import Table
+from scrub.stores.repairing import RepairingStore
+
+
+class ClosableRepairs(RepairingStore, Protocol):
+    """A store that is let go of in the end."""
+
+    def close(self) -> None: ...
+
+
+def open_repairs(catalog: Catalog, table: Table) -> ClosableRepairs:
+    """The store of the table's indexes; says why there is none."""
+    if table.kv is not None:
+        raise UsageError(f"table {table.name} is in key-value layout, which is not repaired")
+    elsewhere = [i.name for i in table.indexes if not i.native and i.store != table.store]
+    if elsewhere:
+        raise UsageError(
+            f"index {elsewhere[0]} is in another store than table {table.name}, so a row and its "
+            "entry cannot be looked at in one moment"
+        )
+    store = catalog.stores[table.store]
+    match store.kind:
+        case "postgres":
+            from scrub.stores.postgres.repairs import PostgresRepairs
+
+            return PostgresRepairs(store)
+    raise UsageError(
+        f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read"
+    )

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub repair`, `scrub undo`, `scrub journal`: bring indexes to agree with their tables."""
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from scrub.cli import options
+from scrub.cli.progress import shown_progress
+from scrub.model.defect import ALIASES, DefectKind
+from scrub.model.repair import RepairReport, RepairRequest
+from scrub.model.request import SparkOptions
+
+_LEFT_EXIT_CODE = 1
+_LIMIT_EXIT_CODE = 2
+_execute = click.option("--execute", is_flag=True, help="Do it; without, only show what it is.")
+_format = click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
+                       show_default=True, help="How the result is written.")  # fmt: skip
+
+
+@click.group()
+def repair() -> None:
+    """Bring indexes to agree with their tables. Shows what it would do; --execute does it.
+
+    Exits with 0 when nothing is left to repair, 1 when something was refused or is left, 2 when a
+    limit forbids it.
+    """
+
+
+@repair.command()
+@click.argument("table")
+@options.catalog
+@click.option(
+    "--from",
+    "from_file",
+    type=options.FILE,
+    metavar="FILE",
+    help="Repair the defects of this result (json or jsonl), instead of a new check's.",
+)
+@click.option(
+    "--index",
+    "indexes",
+    multiple=True,
+    metavar="NAME",
+    help="Repair only this index; may be repeated.",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Repair only defects of this kind; may be repeated.",
+)
+@click.option("--where", metavar="EXPR", help="Check and repair only rows for which this holds.")
+@click.option(
+    "--max-changes",
+    type=click.IntRange(min=0),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="Write nothing if there would be more changes.",
+)
+@click.option(
+    "--max-fraction",
+    type=click.FloatRange(0, 1),
+    default=0.05,
+    show_default=True,
+    metavar="F",
+    help="Write nothing if they were more than this share of the rows.",
+)
+@click.option(
+    "--rows-per-second",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Change at most so many entries a second.",
+)
+@click.option(
+    "--wait-limit",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for other transactions.",
+)
+@click.option("--verify", is_flag=True, help="Check the whole table afterwards.")
+@_execute
+@_format
+@options.spark_options  # fmt: skip
+def table(
+    execute: bool, format_: str, spark_options: SparkOptions, kinds: tuple[str, ...], **given: Any
+) -> NoReturn:
+    """Repair the indexes of a table."""
+    from scrub.app.repair import execute_repair, preview_repair
+
+    request = RepairRequest(kinds=tuple(map(_kind, kinds)), **given)
+    if request.from_file is not None and request.where is not None:
+        raise click.UsageError("--where chooses rows to check; the defects of --from are given")
+    do = execute_repair if execute else preview_repair
+    with shown_progress() as on_progress:
+        report = do(request, spark_options=spark_options, on_progress=on_progress)
+    _show(report, format_)
+    raise SystemExit(_exit_code(report))
+
+
+def _kind(name: str) -> DefectKind:
+    if name in ALIASES:
+        return ALIASES[name]
+    try:
+        return DefectKind(name)
+    except ValueError:
+        known = ", ".join(kind.value for kind in DefectKind)
+        raise click.UsageError(f"--kind {name}: there is no such kind; there are {known}") from None
+
+
+def _show(report: RepairReport, format_: str) -> None:
+    from reports.repairs import repair_as_json, repair_as_text
+
+    render = repair_as_json if format_ == "json" else repair_as_text
+    click.echo(render(report), nl=False)
+
+
+def _exit_code(report: RepairReport) -> int:
+    if report.over_limit:
+        return _LIMIT_EXIT_CODE
+    if report.after is not None:
+        return report.after.exit_code
+    is_left = bool(report.plan.refusals or report.left)
+    is_planned = bool(report.plan.actions) and not report.done
+    return _LEFT_EXIT_CODE if is_left or is_planned else 0
+
+
+@click.command()
+@click.argument("run")
+@options.catalog
+@_execute
+def undo(run: str, catalog: Path, execute: bool) -> NoReturn:
+    """Take back what a repair did, where its result is still there."""
+    from reports.repairs import undo_as_text
+    from scrub.app.repair import execute_undo, preview_undo
+
+    if not execute:
+        click.echo(undo_as_text(preview_undo(catalog, run)), nl=False)
+        raise SystemExit(0)
+    with shown_progress() as on_progress:
+        report = execute_undo(catalog, run, on_progress=on_progress)
+    click.echo(undo_as_text(report), nl=False)
+    refused = [one for one in report.done if one.outcome not in ("done", "already_right")]
+    raise SystemExit(_LEFT_EXIT_CODE if refused else 0)
+
+
+@click.group()
+def journal() -> None:
+    """Look at what repairs did."""
+
+
+@journal.command(name="list")
+@options.catalog
+def list_(catalog: Path) -> None:
+    """The repairs and undos that are remembered."""
+    from reports.journals import runs_as_text
+    from scrub.app.repair import list_runs
+
+    click.echo(runs_as_text(list_runs(catalog)), nl=False)
+
+
+@journal.command()
+@click.argument("run")
+@options.catalog
+def show(run: str, catalog: Path) -> None:
+    """Every change of one run, before and after."""
+    from reports.journals import run_as_text
+    from scrub.app.repair import show_run
+
+    click.echo(run_as_text(*show_run(catalog, run)), nl=False)
+
+
+@journal.command()
+@click.option("--older-than", type=click.FloatRange(min=0), required=True, metavar="DAYS",
+              help="Forget runs that ended longer ago.")  # fmt: skip
+@options.catalog
+@_execute
+def prune(older_than: float, catalog: Path, execute: bool) -> None:
+    """Forget old runs; they cannot be undone any more."""
+    from scrub.app.repair import forget_runs
+
+    if not execute:
+        click.echo("nothing was changed. To forget old runs, add --execute")
+        return
+    click.echo(f"{forget_runs(catalog, older_than):,} runs forgotten")
