@@ -45,7 +45,8 @@ def _lines(build: BackfillStatus) -> Iterator[str]:
     if build.failure:
         yield f"  why: {build.failure}"
     if build.rows or (build.state is State.BACKFILLING and build.method):
-        of = f" of about {build.rows_expected:,}" if build.state is State.BACKFILLING else ""
+        is_part = build.state is State.BACKFILLING and build.rows_expected is not None
+        of = f" of about {build.rows_expected:,}" if is_part else ""
         rate = f", {build.rows_a_second:,.0f} rows/s" if build.rows_a_second else ""
         left = f", {build.seconds_left:,.0f} s left" if build.seconds_left is not None else ""
         yield f"  loaded: {build.rows:,}{of} rows, {build.entries:,} entries{rate}{left}"

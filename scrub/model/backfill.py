@@ -66,5 +66,6 @@ class BackfillStatus:
         """Of reading the table, at the present rate."""
         if self.state is not State.BACKFILLING or not self.rows_a_second:
             return None
-        left = max(0, (self.rows_expected or 0) - self.rows)
-        return left / self.rows_a_second
+        if self.rows_expected is None:
+            return None
+        return max(0, self.rows_expected - self.rows) / self.rows_a_second

@@ -23,6 +23,7 @@ from scrub.model.build import Method, State
 from scrub.stores.postgres.building.opening import PostgresBuilds
 from tests.backfill.ground import Background, until
 from tests.postgres_server import Database
+from tests.reports.results import RESULTS
 
 INDEXES: Mapping[str, Any] = {
     "by_customer": {"columns": ["customer_id"], "storing": ["status"]},
@@ -473,6 +474,25 @@ def test_a_transaction_that_stays_open_is_named_and_the_build_resumed_without_it
     assert scrub("resume orders") == 0
     assert "public" in capsys.readouterr().out
     assert scrub("resume orders") == 2
+
+
+@pytest.mark.spark
+def test_a_check_that_cannot_look_leaves_the_build_to_be_resumed(
+    scrub: Scrub,
+    shop: Database,
+    spark: Any,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as once:
+        once.setattr("scrub.app.backfill.run_check", lambda *_, **__: RESULTS["incomplete"]())
+        assert scrub("run orders by_customer --execute") == 3
+    errors = capsys.readouterr().err
+    assert "could not look at everything" in errors
+    assert "what was done stays done: scrub backfill resume orders" in errors
+    assert scrub("status orders") == 0
+    assert "by_customer of orders: loaded; being checked (validating)" in capsys.readouterr().out
+    assert scrub("resume orders") == 0
 
 
 @pytest.mark.spark
