@@ -38,8 +38,8 @@ class PostgresJournal:
             CREATE TABLE IF NOT EXISTS {self.relation} (
                 run text NOT NULL REFERENCES {self.runs_relation} ON DELETE CASCADE,
                 number bigint GENERATED ALWAYS AS IDENTITY, index_name text NOT NULL,
-                kind text NOT NULL, defect text NOT NULL, primary_key jsonb, before jsonb,
-                after jsonb, copies integer NOT NULL DEFAULT 0, undone_by text,
+                kind text NOT NULL, defect text NOT NULL, primary_key json, before json,
+                after json, copies integer NOT NULL DEFAULT 0, undone_by text,
                 written timestamptz NOT NULL DEFAULT clock_timestamp(),
                 PRIMARY KEY (run, number))"""
         )
