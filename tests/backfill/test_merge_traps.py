@@ -23,6 +23,8 @@ from tests.backfill.ground import (
 )
 from tests.postgres_server import Database
 
+pytestmark = pytest.mark.slow
+
 TABLE = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL, s text)"
 ROWS = "INSERT INTO t SELECT n, chr(96 + n::int) FROM generate_series(1, 9) AS n"
 

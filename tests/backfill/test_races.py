@@ -19,7 +19,7 @@ from scrub.stores.postgres.building import beginning, build, keeper, merging
 from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Range
 from scrub.stores.postgres.building.chunks import ChunkSql
-from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.entry_sql import Arbiter, EntrySql
 from tests.backfill.ground import (
     PLENTY,
     STATES,
@@ -32,6 +32,8 @@ from tests.backfill.ground import (
     until,
 )
 from tests.postgres_server import Database, new_database, start_server_with
+
+pytestmark = pytest.mark.slow
 
 TABLE = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL, s text)"
 NULLABLE = "CREATE TABLE t (k bigint PRIMARY KEY, v text, s text)"
@@ -736,3 +738,66 @@ def test_publication_of_all_tables_lets_writers_and_the_build_go_on(
             database.run("INSERT INTO t VALUES (20, 'i')", "DELETE FROM t WHERE k = 20")
         ground.publish()
         ground.assert_right()
+
+
+@with_and_without_the_rule
+def test_functions_run_with_their_owners_rights_or_other_writers_would_fail(
+    database: Database, rule: bool
+) -> None:
+    role = f"{database.name}_clerk"
+    database.run(f"CREATE ROLE {role}")
+    try:
+        with building(database, kv_table(unique=True), Method.INIT_PUT, TABLE, ROWS) as ground:
+            database.run(f"GRANT INSERT ON t TO {role}")
+            ground.arrive_at(State.BACKFILLING)
+            if not rule:
+                database.run("ALTER FUNCTION t__by_v__keep() SECURITY INVOKER")
+            with ground.writer() as clerk:
+                clerk.execute(f"SET ROLE {role}")
+                if rule:
+                    clerk.execute("INSERT INTO t VALUES (20, 'new')")
+                else:
+                    with pytest.raises(errors.InsufficientPrivilege):
+                        clerk.execute("INSERT INTO t VALUES (20, 'new')")
+                    clerk.rollback()
+    finally:
+        database.run(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+@with_and_without_the_rule
+def test_published_index_says_how_its_rows_are_told_apart_or_writers_would_fail(
+    database: Database, rule: bool
+) -> None:
+    published = "CREATE PUBLICATION everything FOR ALL TABLES"
+    table = kv_table(unique=True)
+    with building(database, table, Method.INIT_PUT, TABLE, ROWS, published) as ground:
+        ground.arrive_at(State.VALIDATING)
+        if rule:
+            database.run("DELETE FROM t WHERE k = 1")
+            return
+        database.run("ALTER TABLE t__by_v REPLICA IDENTITY NOTHING")
+        with pytest.raises(errors.ObjectNotInPrerequisiteState):
+            database.run("DELETE FROM t WHERE k = 1")
+
+
+@both_methods
+@with_and_without_the_rule
+def test_entries_with_null_are_told_apart_by_their_row_or_two_would_clash(
+    database: Database, monkeypatch: pytest.MonkeyPatch, method: Method, rule: bool
+) -> None:
+    if not rule:
+        by_value = property(
+            lambda entry: (Arbiter(tuple(part.name for part in entry.indexed), None, True),)
+        )
+        monkeypatch.setattr(EntrySql, "arbiters", by_value)
+    rows = "INSERT INTO t VALUES (1, NULL), (2, NULL)"
+    table = kv_table(unique=True, nullable=True)
+    with building(database, table, method, NULLABLE, rows) as ground:
+        if rule:
+            ground.publish()
+            ground.assert_right()
+            return
+        # Two entries of one key do not fit, so one of them never comes.
+        ground.advance_to(State.BACKFILLING)
+        ground.build.load_step(0, PLENTY)
+        assert len(ground.entries()) < 2

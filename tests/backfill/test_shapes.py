@@ -15,6 +15,8 @@ from scrub.model.types import ColumnType, TypeName
 from tests.backfill.ground import BIGINT, STATES, STRING, Clashed, Ground, building, kv_table
 from tests.postgres_server import Database
 
+pytestmark = pytest.mark.slow
+
 INT, BOOLEAN = ColumnType(TypeName.INT), ColumnType(TypeName.BOOLEAN)
 NUMBER = ColumnType(TypeName.DECIMAL, precision=12, scale=4)
 

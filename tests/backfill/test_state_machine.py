@@ -46,6 +46,8 @@ from tests.backfill.model_build import (
 )
 from tests.postgres_server import Database
 
+pytestmark = pytest.mark.slow
+
 _ASKED = os.environ.get("SCRUB_INTERLEAVINGS")
 ON_MODEL, ON_POSTGRES = map(int, (_ASKED or "2000,100").split(","))
 ENDED = (State.PUBLIC, State.REVERSED)
