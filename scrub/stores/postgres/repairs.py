@@ -34,6 +34,7 @@ from scrub.stores.postgres.index_table import IndexTable, arrays_of, lists_of
 from scrub.stores.postgres.journal import PostgresJournal
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.relations import columns_of, find_relation, leaves_of
+from scrub.stores.postgres.session_locks import holder_of, try_lock, unlock_all
 from scrub.stores.repairing import (
     Applied,
     JournalRecord,
@@ -88,26 +89,14 @@ class PostgresRepairs:
 
     def begin(self, record: RunRecord) -> None:
         name = f"scrub repair {self.schema}.{record.table}"
-        row = self.connection.execute(
-            "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (name,)
-        ).fetchone()
-        if row is None or not row[0]:
+        if not try_lock(self.connection, name):
+            holder = holder_of(self.connection, name) or "it has just begun"
             raise StoreUnavailable(
-                f"another repair of table {record.table} is at work: {self._holder(name)}",
+                f"another repair of table {record.table} is at work: {holder}",
                 hint="wait for it to end, or end it: its lock goes with its session",
             )
         with self.connection.transaction():
             self._journal.begin(self.connection, record)
-
-    def _holder(self, name: str) -> str:
-        row = self.connection.execute(
-            "SELECT a.pid, a.usename, date_trunc('second', a.backend_start)::text "
-            "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
-            "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 "
-            "AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(%s, 0)",
-            (name,),
-        ).fetchone()
-        return f"session {row[0]} of {row[1]}, since {row[2]}" if row else "it has just begun"
 
     def apply(
         self, run: str, table: Table, index: Index, actions: Sequence[Action]
@@ -200,7 +189,7 @@ class PostgresRepairs:
 
     def end(self, run: str) -> None:
         self._journal.end(self.connection, run)
-        self.connection.execute("SELECT pg_advisory_unlock_all()")
+        unlock_all(self.connection)
 
     def runs(self) -> list[RunRecord]:
         return self._journal.runs(self.connection)

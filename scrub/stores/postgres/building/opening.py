@@ -22,19 +22,13 @@ from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.connections import connect, conninfo_of
 from scrub.stores.postgres.relations import find_relation, leaves_of
+from scrub.stores.postgres.session_locks import holder_of, try_lock
 
 if TYPE_CHECKING:
     import psycopg
 
 _POLL_SECONDS = 0.1
 ENDED = (State.PUBLIC, State.REVERSED)
-_HOLDER = """
-    SELECT a.pid, a.usename, date_trunc('second', a.backend_start)::text
-    FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-      AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(%s, 0)
-"""
 
 
 class PostgresBuilds:
@@ -127,18 +121,14 @@ class PostgresBuilds:
 
     def holder(self, table: Table) -> str | None:
         """The session that runs a build of the table now."""
-        row = self.connection.execute(_HOLDER, (self._lock_name(table),)).fetchone()
-        return f"session {row[0]} of {row[1]}, since {row[2]}" if row else None
+        return holder_of(self.connection, self._lock_name(table))
 
     def _lock_name(self, table: Table) -> str:
         return f"scrub builds {self.schema}.{table.relation}"
 
     def hold(self, table: Table) -> None:
         """Be the one that runs builds of this table."""
-        row = self.connection.execute(
-            "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (self._lock_name(table),)
-        ).fetchone()
-        if row is not None and row[0]:
+        if try_lock(self.connection, self._lock_name(table)):
             return
         raise StoreUnavailable(
             f"another process runs a build of table {table.name}: "
