@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from scrub.catalog.expressions import columns_used, translate
-from scrub.catalog.native_terms import column_types, native_conditions, native_value
+from scrub.catalog.expressions import translate
+from scrub.catalog.native_terms import column_types
 from scrub.codec.arrow_types import to_arrow
-from scrub.codec.predicate import evaluate, truth
 from scrub.model.entry_shape import EntryShape
-from scrub.model.predicate import Node, type_of
+from scrub.model.predicate import type_of
 from scrub.model.relation import Split
 from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.model.types import ColumnType
 from scrub.stores.base import SessionProvider
 from scrub.stores.delta_changes import CHANGE_TYPE, CannotFollow
 from scrub.stores.native_scan import SplitReader
+from scrub.stores.row_entries import NativeRowEntries, native_row_entries, table_columns
 from scrub.stores.unreadable import UnreadableSplit
 
 if TYPE_CHECKING:
@@ -31,16 +31,6 @@ class EntryMaker(Protocol):
 
     def make(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> Iterator[pa.Table]:
         """The entries of the rows in some files of the table, with the shape's columns."""
-
-
-def table_columns(table: Table, index: Index) -> tuple[Column, ...]:
-    """The table's columns that an index's entries are made from."""
-    names = [column.name for column in table.columns]
-    needed = set(table.primary_key)
-    needed |= {column.source for column in index.entry if not column.is_expression}
-    for text in index.expressions:
-        needed |= set(columns_used(text, names))
-    return tuple(column for column in table.columns if column.name in needed)
 
 
 def with_types(table: Table, index: Index, session: SessionProvider) -> Index:
@@ -96,27 +86,23 @@ def entry_maker(
     table: Table, index: Index, root: str, options: dict[str, str], session: SessionProvider
 ) -> EntryMaker:
     """In this process where every engine agrees on the index's expressions, else in Spark."""
-    columns = table_columns(table, index)
-    values = [native_value(column, table) for column in index.entry]
-    conditions = native_conditions(index, table, None)
-    if conditions is None or None in values:
-        return SparkEntries(table, index, columns, root, session)
-    nodes = tuple(value for value in values if value is not None)
-    return NativeEntries(index, columns, nodes, conditions, options)
+    native = native_row_entries(table, index)
+    if native is None:
+        return SparkEntries(table, index, table_columns(table, index), root, session)
+    return NativeEntries(native, options)
 
 
 @dataclass(frozen=True, slots=True)
 class NativeEntries:
     """Reads files in this process, batch by batch."""
 
-    index: Index
-    columns: tuple[Column, ...]
-    values: tuple[Node, ...]
-    conditions: tuple[Node, ...]
+    of_rows: NativeRowEntries
     options: dict[str, str]
 
     def make(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> Iterator[pa.Table]:
-        columns = self.columns if kinds is None else (*self.columns, CHANGE_TYPE)
+        columns = self.of_rows.columns
+        if kinds is not None:
+            columns = (*columns, CHANGE_TYPE)
         for split in splits:
             try:
                 for batch in SplitReader(split, columns, self.options).batches():
@@ -125,18 +111,11 @@ class NativeEntries:
                 raise gone(split, error.reason) from error
 
     def _entries(self, batch: pa.RecordBatch, kinds: frozenset[str] | None) -> pa.Table:
-        chosen = np.ones(batch.num_rows, np.bool_)
-        for condition in self.conditions:
-            chosen &= truth(condition, batch)
+        chosen = self.of_rows.covered(batch)
         if kinds is not None:
             said = batch.column(CHANGE_TYPE.name).to_pylist()
             chosen &= np.array([kind in kinds for kind in said], np.bool_)
-        rows = batch.filter(pa.array(chosen))
-        arrays = []
-        for node, column in zip(self.values, self.index.entry, strict=True):
-            assert column.type is not None, "types were resolved"
-            arrays.append(evaluate(node, rows).cast(to_arrow(column.type)))
-        return pa.Table.from_arrays(arrays, [column.name for column in self.index.entry])
+        return self.of_rows.entries(batch.filter(pa.array(chosen)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which relations can be followed, and which would be followed wrong."""
 
-from repair.entry_making import table_columns
 from scrub.errors import RelationMismatch
 from scrub.model.table import Index, Table
 from scrub.model.types import widens
@@ -10,6 +9,7 @@ from scrub.stores.delta_changes import CannotFollow
 from scrub.stores.delta_features import unsupported
 from scrub.stores.delta_marks import BuildState, build_state
 from scrub.stores.delta_snapshot import DeltaSnapshot
+from scrub.stores.row_entries import table_columns
 
 
 def require_staying(snapshot: DeltaSnapshot) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from repair.entry_making import NativeEntries, SparkEntries, entry_maker, shape_of, table_columns
+from repair.entry_making import NativeEntries, SparkEntries, entry_maker, shape_of
 from scrub.errors import StoreUnavailable
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf
@@ -30,6 +30,7 @@ from scrub.stores.delta_files import NewFiles, add_action, remove_action
 from scrub.stores.delta_marks import follow_mark
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, require_writable
 from scrub.stores.locations import for_spark, join, open_filesystem
+from scrub.stores.row_entries import table_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -123,9 +123,9 @@ class DeltaWriter:
             for number, values in enumerate(coming):
                 states.add(values, number)
             applied.append(Applied(taken=there, added=len(coming), absent=len(leaving) - there))
-            return _commit(snapshot, shape, found, states, given, mark)
+            return commit_states(snapshot, shape, found, states, given, mark)
 
-        self._until_committed(shape.relation, attempt)
+        self.until_committed(shape.relation, attempt)
         return applied[0] if applied else None
 
     def _write(
@@ -142,12 +142,12 @@ class DeltaWriter:
             outcomes[:] = judge(states)
             if not states.gone and not states.new:
                 return True
-            return _commit(snapshot, shape, found, states, given, None)
+            return commit_states(snapshot, shape, found, states, given, None)
 
-        self._until_committed(shape.relation, attempt)
+        self.until_committed(shape.relation, attempt)
         return outcomes
 
-    def _until_committed(self, relation: str, attempt: Callable[[DeltaSnapshot], bool]) -> None:
+    def until_committed(self, relation: str, attempt: Callable[[DeltaSnapshot], bool]) -> None:
         for number in range(ATTEMPTS_MAX):
             with open_snapshot(self.root, relation, self.options) as snapshot:
                 require_writable(snapshot)
@@ -162,7 +162,7 @@ class DeltaWriter:
         )
 
 
-def _commit(
+def commit_states(
     snapshot: DeltaSnapshot,
     shape: EntryShape,
     found: Any,

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entries that rows of a table should have, with the meaning of checks."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from scrub.catalog.expressions import columns_used, translate
+from scrub.catalog.native_terms import column_types, native_conditions, native_value
+from scrub.codec.arrow_types import to_arrow
+from scrub.codec.predicate import evaluate, truth
+from scrub.model.predicate import Node, type_of
+from scrub.model.table import Column, EntryColumn, Index, Table
+
+
+class RowEntries(Protocol):
+    """Makes the entries of one index from rows that were read."""
+
+    @property
+    def index(self) -> Index:
+        """The index, with the type of every column."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What must be read of a row."""
+
+    def of(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """The rows that have an entry, and the entries, in the same order."""
+
+
+def table_columns(table: Table, index: Index) -> tuple[Column, ...]:
+    """The table's columns that an index's entries are made from."""
+    names = [column.name for column in table.columns]
+    needed = set(table.primary_key)
+    needed |= {column.source for column in index.entry if not column.is_expression}
+    for text in index.expressions:
+        needed |= set(columns_used(text, names))
+    return tuple(column for column in table.columns if column.name in needed)
+
+
+def with_evident_types(table: Table, index: Index) -> Index:
+    """The index with the type of every expression that means the same in every engine."""
+
+    def typed(column: EntryColumn) -> EntryColumn:
+        node = None if column.type else translate(column.source, column_types(table))
+        return column if node is None else replace(column, type=type_of(node))
+
+    return replace(
+        index,
+        key=tuple(map(typed, index.key)),
+        suffix=tuple(map(typed, index.suffix)),
+        stored=tuple(map(typed, index.stored)),
+    )
+
+
+def native_row_entries(table: Table, index: Index) -> "NativeRowEntries | None":
+    """What makes entries in this process; None where only Spark knows what an expression means."""
+    values = [native_value(column, table) for column in index.entry]
+    conditions = native_conditions(index, table, None)
+    if conditions is None or None in values:
+        return None
+    nodes = tuple(value for value in values if value is not None)
+    return NativeRowEntries(index, table_columns(table, index), nodes, conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRowEntries:
+    """Evaluates expressions on which every engine agrees."""
+
+    index: Index
+    columns: tuple[Column, ...]
+    values: tuple[Node, ...]
+    conditions: tuple[Node, ...]
+
+    def of(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        schema = pa.schema([(column.name, to_arrow(column.type)) for column in self.columns])
+        whole = pa.RecordBatch.from_arrays(
+            [
+                pa.concat_arrays([pa.array([], field.type), *rows.column(field.name).chunks])
+                for field in schema
+            ],
+            schema=schema,
+        )
+        covered = whole.filter(pa.array(self.covered(whole)))
+        return pa.Table.from_batches([covered]), self.entries(covered)
+
+    def covered(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Which rows have an entry."""
+        chosen = np.ones(batch.num_rows, np.bool_)
+        for condition in self.conditions:
+            chosen &= truth(condition, batch)
+        return chosen
+
+    def entries(self, rows: pa.RecordBatch) -> pa.Table:
+        """The entries of rows that have one."""
+        arrays = []
+        for node, column in zip(self.values, self.index.entry, strict=True):
+            assert column.type is not None, "types were resolved"
+            arrays.append(evaluate(node, rows).cast(to_arrow(column.type)))
+        return pa.Table.from_arrays(arrays, [column.name for column in self.index.entry])
