@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of a Delta table by primary key, and the entries that they should have.
+
+Files and row groups whose bounds rule out every key are passed over.
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from scrub.errors import RelationMismatch
+from scrub.model.entry_shape import EntryShape
+from scrub.model.table import Column, Table
+from scrub.model.types import widens
+from scrub.stores.delta import column_type
+from scrub.stores.delta_entries import find_entries
+from scrub.stores.delta_features import unsupported
+from scrub.stores.delta_snapshot import DeltaSnapshot
+from scrub.stores.entry_states import Values, comparable
+from scrub.stores.row_entries import RowEntries
+
+
+def key_columns(table: Table) -> tuple[Column, ...]:
+    return tuple(table.column(name) for name in table.primary_key)
+
+
+def find_rows(
+    snapshot: DeltaSnapshot, table: Table, columns: Sequence[Column], keys: pa.Table
+) -> pa.Table:
+    """Every row that has one of the keys, with its key and some columns."""
+    require_columns(snapshot, (*key_columns(table), *columns))
+    stored = tuple(column for column in columns if column.name not in table.primary_key)
+    shape = EntryShape(
+        relation=table.relation, indexed=key_columns(table), suffix=(), stored=stored
+    )
+    return find_entries(snapshot, shape, keys).entries
+
+
+def expected_entries(
+    snapshot: DeltaSnapshot, table: Table, maker: RowEntries, keys: pa.Table
+) -> list[list[Values]]:
+    """For each key, the entries that its rows should have in this version."""
+    rows, entries = maker.of(find_rows(snapshot, table, maker.columns, keys))
+    found: dict[Values, list[Values]] = {}
+    of_rows = comparable(rows.select(list(table.primary_key)))
+    for key, entry in zip(of_rows, comparable(entries), strict=True):
+        found.setdefault(key, []).append(entry)
+    return [found.get(key, []) for key in comparable(keys)]
+
+
+def require_columns(snapshot: DeltaSnapshot, columns: Sequence[Column]) -> None:
+    """Refuse by name a relation whose files do not tell its rows, or that lacks a column."""
+    if reason := unsupported(snapshot.table):
+        raise RelationMismatch(f"Delta table {snapshot.relation} cannot be read: it {reason}")
+    stored = {field.name: column_type(field.type) for field in snapshot.table.schema().fields}
+    for column in columns:
+        there = stored.get(column.name)
+        if column.name not in stored:
+            problem = f"has no column {column.name}"
+        elif there is None or not widens(there, column.type):
+            is_stored = there or "a type scrub cannot compare"
+            problem = f"stores {column.name} as {is_stored}, the catalog says {column.type}"
+        else:
+            continue
+        raise RelationMismatch(
+            f"Delta table {snapshot.relation} {problem}",
+            hint="correct the catalog, or the relation",
+        )
