@@ -10,13 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import TypeVar
 
 from repair.pacing import Pace
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction
 from scrub.model.table import Table
 from scrub.stores.repairing import Applied, JournalRecord, RepairingStore, RunRecord
 
-BATCH = 200
+T = TypeVar("T")
+
+_TURNS = (ActionKind.DELETE, ActionKind.KEEP_ONE, ActionKind.REPLACE, ActionKind.PUT)
+"""What is deleted makes room for what is put: in a unique index, both can have one place."""
 
 
 @dataclass(slots=True)
@@ -40,7 +44,7 @@ class Executor:
         self._settle_earlier_runs()
         done: list[DoneAction] = []
         pace = self.pace or Pace()
-        for index, batch in batches(actions):
+        for index, batch in self._batches(actions):
             began = len(done)
             applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
             done += [DoneAction(a, r.outcome) for a, r in zip(batch, applied, strict=True)]
@@ -60,7 +64,7 @@ class Executor:
     def _looked_over(self, done: list[DoneAction]) -> list[DoneAction]:
         """Exactly the places that were touched, as they are now."""
         in_order: dict[tuple[str, str, ActionKind], bool] = {}
-        for index, batch in batches([one.action for one in done]):
+        for index, batch in self._batches([one.action for one in done]):
             found = self.store.in_order(self.table, self.table.index(index), batch)
             for action, is_right in zip(batch, found, strict=True):
                 in_order[index, action.defect, action.kind] = is_right
@@ -82,7 +86,7 @@ class Executor:
         )
         records = [record for record in self.store.journal(of) if record.undone_by is None]
         found: list[tuple[JournalRecord, Applied]] = []
-        for index, batch in _record_batches(list(reversed(records))):
+        for index, batch in self._record_batches(list(reversed(records))):
             applied = self.store.take_back(self.run, self.table, self.table.index(index), batch)
             found += zip(batch, applied, strict=True)
             self.tell(len(found))
@@ -95,7 +99,7 @@ class Executor:
             return set()
         self.store.wait_for_writers(self.table, self.wait_limit)
         back: set[str] = set()
-        for index, batch in batches([_opposite(action) for action in deleted]):
+        for index, batch in self._batches([_opposite(action) for action in deleted]):
             applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
             back |= {
                 action.defect
@@ -103,6 +107,27 @@ class Executor:
                 if result.outcome is ActionOutcome.DONE
             }
         return back
+
+    def _batches(self, actions: Sequence[Action]) -> list[tuple[str, list[Action]]]:
+        """Actions of one index at a time, as many as the store takes, in the order of keys."""
+        ordered = sorted(
+            actions,
+            key=lambda a: (a.index, _TURNS.index(a.kind), _sortable(a.primary_key)),
+        )
+        return [
+            (index, batch)
+            for index, of_index in groupby(ordered, key=lambda action: action.index)
+            for batch in _parts(list(of_index), self.store.batch_actions_max)
+        ]
+
+    def _record_batches(
+        self, records: Sequence[JournalRecord]
+    ) -> list[tuple[str, list[JournalRecord]]]:
+        return [
+            (index, batch)
+            for index, of_index in groupby(records, key=lambda record: record.index)
+            for batch in _parts(list(of_index), self.store.batch_actions_max)
+        ]
 
     def _settle_earlier_runs(self) -> None:
         for record in self.store.runs():
@@ -122,22 +147,8 @@ class Executor:
             self.store.end(record.run)
 
 
-def batches(actions: Sequence[Action]) -> list[tuple[str, list[Action]]]:
-    """Actions of one index at a time, few enough for a short transaction, in the order of keys."""
-    found: list[tuple[str, list[Action]]] = []
-    ordered = sorted(actions, key=lambda action: (action.index, _sortable(action.primary_key)))
-    for index, of_index in groupby(ordered, key=lambda action: action.index):
-        listed = list(of_index)
-        found += [(index, listed[n : n + BATCH]) for n in range(0, len(listed), BATCH)]
-    return found
-
-
-def _record_batches(records: Sequence[JournalRecord]) -> list[tuple[str, list[JournalRecord]]]:
-    found: list[tuple[str, list[JournalRecord]]] = []
-    for index, of_index in groupby(records, key=lambda record: record.index):
-        listed = list(of_index)
-        found += [(index, listed[n : n + BATCH]) for n in range(0, len(listed), BATCH)]
-    return found
+def _parts(listed: list[T], size: int) -> list[list[T]]:
+    return [listed[n : n + size] for n in range(0, len(listed), size)]
 
 
 def _sortable(key: Mapping[str, object] | None) -> tuple[str, ...]:

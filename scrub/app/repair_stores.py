@@ -31,6 +31,10 @@ def open_repairs(catalog: Catalog, table: Table) -> ClosableRepairs:
             from scrub.stores.postgres.repairs import PostgresRepairs
 
             return PostgresRepairs(store)
+        case "delta":
+            from scrub.stores.delta_repairs import DeltaRepairs
+
+            return DeltaRepairs(store)
     raise UsageError(
         f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read"
     )

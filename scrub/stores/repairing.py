@@ -43,21 +43,28 @@ class JournalRecord:
     primary_key: Entry | None
     before: Entry | None
     after: Entry | None
-    copies: int = 0  # that were removed beside the one that was kept
+    copies: int = 0  # that were removed beside the one that was kept, deleted or replaced
     undone_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of one change."""
+    """What became of one change; with `beside`, `before` is gone and `after` was there already.
+
+    Such a change is journalled as a delete that has an entry after it.
+    """
 
     outcome: ActionOutcome
     copies: int = 0
+    beside: bool = False
 
 
 @runtime_checkable
 class RepairingStore(Protocol):
     """A store in which indexes can be repaired."""
+
+    batch_actions_max: int
+    """How many actions one batch may have."""
 
     def rows_there(self, table: Table, keys: Sequence[Entry]) -> Sequence[bool]:
         """Whether the table has a row of each primary key now."""
@@ -148,9 +155,17 @@ def _judged(number: int, change: Change, now: Sequence[Values], states: EntrySta
         case ActionKind.PUT if after is not None and list(now) == [after]:
             return _applied(states.init_put(after, number, fail_on_tombstones=False))
         case ActionKind.DELETE if before is not None and before not in now:
-            return _applied(states.delete(before, number))
+            copies = states.copies(before)
+            return _applied(states.delete(before, number), copies - 1)
         case ActionKind.REPLACE if before is not None and after and list(now) == [after]:
-            return _applied(states.replace(before, after, number))
+            copies = states.copies(before)
+            if copies and states.copies(after):
+                while states.take(before):
+                    pass
+                return Applied(ActionOutcome.DONE, copies - 1, beside=True)
+            return _applied(states.replace(before, after, number), copies - 1)
+        case ActionKind.KEEP_ONE if before is not None and states.copies(before) <= 1:
+            return Applied(ActionOutcome.ALREADY_RIGHT)
         case ActionKind.KEEP_ONE if before is not None and list(now) == [before]:
             removed = states.keep_one(before)
             outcome = ActionOutcome.DONE if removed else ActionOutcome.ALREADY_RIGHT
@@ -168,33 +183,64 @@ def _undone(number: int, change: Change, states: EntryStates) -> Applied:
     match change.kind:
         case ActionKind.PUT if after is not None:
             return _applied(states.delete(after, number))
+        case ActionKind.DELETE if before is not None and after is not None:
+            return _put_beside(number, change, before, after, states)
         case ActionKind.DELETE if before is not None:
-            return _applied(states.init_put(before, number, fail_on_tombstones=False))
+            outcome = states.init_put(before, number, fail_on_tombstones=False)
+            return _with_copies(outcome, number, change, before, states)
         case ActionKind.REPLACE if before is not None and after is not None:
-            return _applied(states.replace(after, before, number))
+            outcome = states.replace(after, before, number)
+            return _with_copies(outcome, number, change, before, states)
         case ActionKind.KEEP_ONE if before is not None:
             done = states.add_copies(before, number, change.copies)
             return Applied(ActionOutcome.DONE if done else ActionOutcome.CONFLICT, change.copies)
     return Applied(ActionOutcome.CONFLICT)
 
 
+def _put_beside(
+    number: int, change: Change, before: Values, after: Values, states: EntryStates
+) -> Applied:
+    """An entry that was deleted beside another one, which must still be there."""
+    if states.copies(before):
+        return Applied(ActionOutcome.ALREADY_RIGHT)
+    if not states.copies(after):
+        return Applied(ActionOutcome.CONFLICT)
+    states.add(before, number)
+    return _with_copies(Outcome.WRITTEN, number, change, before, states)
+
+
+def _with_copies(
+    outcome: Outcome, number: int, change: Change, before: Values, states: EntryStates
+) -> Applied:
+    """The copies that went with an entry come back with it."""
+    for _ in range(change.copies if outcome is Outcome.WRITTEN else 0):
+        states.add(before, number)
+    return _applied(outcome, change.copies)
+
+
 def is_in_order(
     change: Change, expected: Sequence[Values], found: Sequence[Values], shape: EntryShape
 ) -> bool:
-    """Whether the places that a change concerns hold what rows demand, and each entry once."""
-    places = {
-        identity(shape, entry) for entry in (change.before, change.after) if entry is not None
-    }
-    wanted = [entry for entry in expected if identity(shape, entry) in places]
-    there = [entry for entry in found if identity(shape, entry) in places]
+    """Whether the places that a change concerns hold what its row demands, and each entry once.
+
+    What another row has in a unique place is that row's affair.
+    """
+
+    def place(entry: Values) -> tuple[Values, Values]:
+        width = len(shape.indexed)
+        return identity(shape, entry), entry[width : width + len(shape.suffix)]
+
+    places = {place(entry) for entry in (change.before, change.after) if entry is not None}
+    wanted = [entry for entry in expected if place(entry) in places]
+    there = [entry for entry in found if place(entry) in places]
     return sorted(map(repr, wanted)) == sorted(map(repr, there))
 
 
-def _applied(outcome: Outcome) -> Applied:
-    return Applied(
-        {
-            Outcome.WRITTEN: ActionOutcome.DONE,
-            Outcome.UNCHANGED: ActionOutcome.ALREADY_RIGHT,
-            Outcome.CONFLICT: ActionOutcome.CONFLICT,
-        }[outcome]
-    )
+def _applied(outcome: Outcome, copies: int = 0) -> Applied:
+    match outcome:
+        case Outcome.WRITTEN:
+            return Applied(ActionOutcome.DONE, max(0, copies))
+        case Outcome.UNCHANGED:
+            return Applied(ActionOutcome.ALREADY_RIGHT)
+        case Outcome.CONFLICT:
+            return Applied(ActionOutcome.CONFLICT)

@@ -9,7 +9,9 @@ that moment is waited for, and `repair` looks at the row again.
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,10 +20,10 @@ import pyarrow as pa
 
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.json_values import to_table
-from scrub.errors import StoreUnavailable
+from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
 from scrub.model.entry_shape import EntryShape
 from scrub.model.index_shape import shape_of
-from scrub.model.repair import Action, ActionOutcome, Entry
+from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Column, Index, Store, Table
 from scrub.stores.building import GaveWay
 from scrub.stores.entry_states import EntryStates, Values, comparable
@@ -29,7 +31,7 @@ from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.briefly import Brief, briefly, patience
 from scrub.stores.postgres.building.entry_sql import EntrySql, entry_sql
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
-from scrub.stores.postgres.connections import connect, conninfo_of
+from scrub.stores.postgres.connections import connect, conninfo_of, first_line, require_psycopg
 from scrub.stores.postgres.index_table import IndexTable, arrays_of, lists_of
 from scrub.stores.postgres.journal import PostgresJournal
 from scrub.stores.postgres.quoting import identifier
@@ -58,16 +60,21 @@ _POLL_SECONDS = 0.05
 class PostgresRepairs:
     """The repairs of one schema, through one session, which holds the table's lock."""
 
+    batch_actions_max = 200  # so that a transaction is short
+
     def __init__(self, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
         self.schema = store.schema or "public"
         self._conninfo = conninfo_of(store.url, store.options)
         self._sleep = sleep
         self._journal = PostgresJournal(self.schema)
+        self._run: str | None = None  # for which this session holds the table
 
     @cached_property
     def connection(self) -> "psycopg.Connection[Any]":
         connection = connect(self._conninfo)
         connection.autocommit = True
+        # Whatever the server's default: each statement must see what was committed before it.
+        connection.isolation_level = require_psycopg().IsolationLevel.READ_COMMITTED
         return connection
 
     def close(self) -> None:
@@ -80,10 +87,11 @@ class PostgresRepairs:
         relation = find_relation(self.connection, self.schema, table.relation)
         described = columns_of(self.connection, relation)
         names = ", ".join(_value("r", described[c.name], c) for c in columns)
-        found = self.connection.execute(
-            f"SELECT {names} FROM {relation.sql} AS r WHERE {_among(columns, described)}",
-            lists_of(wanted),
-        ).fetchall()
+        with _told():
+            found = self.connection.execute(
+                f"SELECT {names} FROM {relation.sql} AS r WHERE {_among(columns, described)}",
+                lists_of(wanted),
+            ).fetchall()
         there = set(comparable(_typed(found, columns)))
         return [key in there for key in comparable(wanted)]
 
@@ -95,8 +103,9 @@ class PostgresRepairs:
                 f"another repair of table {record.table} is at work: {holder}",
                 hint="wait for it to end, or end it: its lock goes with its session",
             )
-        with self.connection.transaction():
+        with _told(), self.connection.transaction():
             self._journal.begin(self.connection, record)
+        self._run = record.run
 
     def apply(
         self, run: str, table: Table, index: Index, actions: Sequence[Action]
@@ -116,7 +125,7 @@ class PostgresRepairs:
 
             applied = relation.write(brief, given, judged)
             done = [
-                (action, result)
+                (replace(action, kind=ActionKind.DELETE) if result.beside else action, result)
                 for action, result in zip(actions, applied, strict=True)
                 if result.outcome is ActionOutcome.DONE
             ]
@@ -166,9 +175,7 @@ class PostgresRepairs:
         return self._insistently(work)
 
     def wait_for_writers(self, table: Table, seconds: float) -> None:
-        relation = find_relation(self.connection, self.schema, table.relation)
-        leaves = leaves_of(self.connection, relation)
-        oids = [relation.oid, *(leaf.oid for leaf in leaves)]
+        oids = self._written_by_writers(table)
         waiting = {blocker.identity for blocker in blockers_of(self.connection, oids)}
         deadline = time.monotonic() + seconds
         while waiting:
@@ -183,13 +190,31 @@ class PostgresRepairs:
             if waiting:
                 self._sleep(_POLL_SECONDS)
 
+    def _written_by_writers(self, table: Table) -> list[int]:
+        """The table and its indexes: a writer may begin with either."""
+        names = [table.relation, *(i.relation for i in table.indexes if not i.native)]
+        oids: list[int] = []
+        for name in names:
+            try:
+                relation = find_relation(self.connection, self.schema, name)
+            except RelationMismatch:
+                continue  # an index that is not there is written by nobody
+            leaves = leaves_of(self.connection, relation)
+            oids += [relation.oid, *(leaf.oid for leaf in leaves)]
+        return oids
+
     def reindex(self, statement: str) -> None:
         """Rebuild an index of the database's own; readers and writers go on."""
-        self.connection.execute(statement)
+        with _told():
+            self.connection.execute(statement)
 
     def end(self, run: str) -> None:
-        self._journal.end(self.connection, run)
-        unlock_all(self.connection)
+        """Another run than this session's is one that was cut off: the table stays held."""
+        with _told():
+            self._journal.end(self.connection, run)
+            if run == self._run:
+                unlock_all(self.connection)
+                self._run = None
 
     def runs(self) -> list[RunRecord]:
         return self._journal.runs(self.connection)
@@ -204,7 +229,10 @@ class PostgresRepairs:
         reason = ""
         for number in range(_ATTEMPTS_MAX):
             try:
-                with briefly(self.connection, patience(self.connection)) as brief:
+                with _told(), briefly(self.connection, patience(self.connection)) as brief:
+                    # Names in expressions mean what they mean for writers.
+                    path = f"pg_catalog, {identifier(self.schema)}, pg_temp"
+                    brief.execute(f"SET LOCAL search_path = {path}")
                     return work(brief)
             except GaveWay as error:
                 reason = str(error)
@@ -213,6 +241,25 @@ class PostgresRepairs:
             f"other writers were in the way, {_ATTEMPTS_MAX} times in a row ({reason})",
             hint="run the same again: what is repaired is left alone",
         )
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What the server refuses, in words for people."""
+    psycopg = require_psycopg()
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise UsageError(
+            f"the database refuses to repair: {first_line(error)}",
+            hint="the role needs SELECT and UPDATE on the table (its rows are locked), SELECT, "
+            "INSERT, UPDATE and DELETE on the index, and for the journal CREATE on the schema",
+        ) from error
+    except psycopg.Error as error:
+        raise StoreUnavailable(
+            f"the database did not do it: {first_line(error)}",
+            hint="what was done is in the journal; run the same again",
+        ) from error
 
 
 def _expected(
