@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SEED = 7
 # Half a minute is too short a life for a JVM to be worth its best compiler.
-_SHORT_LIVED = SparkOptions(conf=(("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1"),))
+SHORT_LIVED = SparkOptions(conf=(("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1"),))
 _FAULTS: Mapping[str, tuple[Fault, ...]] = {
     "by_number": (MissingEntry(), DuplicateRow(), UniqueViolation()),
     "by_customer": (ChangedKey(), WrongStoredValue(), StoredNull(), SwappedStoredValues()),
@@ -105,7 +105,7 @@ def run_demo(
     """Check the lake as any user would, and compare."""
     began = time.monotonic()
     request = CheckRequest(catalog=lake.catalog, tables=(lake.table.name,))
-    result = run_check(request, spark=spark, spark_options=_SHORT_LIVED, on_progress=on_progress)
+    result = run_check(request, spark=spark, spark_options=SHORT_LIVED, on_progress=on_progress)
     reported = Report.of(result, [lake.table]).defects
     planted = lake.planted
     return DemoResult(

@@ -14,6 +14,7 @@ from scrub.cli.progress import shown_progress
 from scrub.model.table import Nulls
 
 if TYPE_CHECKING:
+    from scrub.app.repair_demo import DemoRepair
     from scrub.app.run_demo import DemoLake, DemoResult
 
 _ROWS_DEFAULT = 1_000_000
@@ -37,10 +38,12 @@ _KEPT = "./scrub-demo"
     help="Make the lake here, in a new or empty directory, and keep it.",
 )
 def demo(rows: int, keep: Path | None) -> NoReturn:
-    """Make a lake of orders, plant defects of every kind, and find them.
+    """Make a lake of orders, plant defects of every kind, find them, and repair them.
 
-    Exits with 0 when everything planted was found, and nothing else.
+    Exits with 0 when everything planted was found, and nothing else, and only what was refused is
+    left after the repair.
     """
+    from scrub.app.repair_demo import repair_demo
     from scrub.app.run_demo import make_demo, run_demo
     from scrub.app.scratch import scratch_directory
 
@@ -54,13 +57,34 @@ def demo(rows: int, keep: Path | None) -> NoReturn:
         with shown_progress() as on_progress:
             found = run_demo(lake, on_progress=on_progress)
         emit_result(found.result, ReportOptions(), redact=False)
-    click.echo(f"\nPlanted against found:\n\n{_compared(found)}\n\n{_verdict(found)}")
+        click.echo(f"\nPlanted against found:\n\n{_compared(found)}\n\n{_verdict(found)}")
+        with shown_progress() as on_progress:
+            repaired = repair_demo(lake, found.result, on_progress=on_progress)
+        _show_repair(repaired)
     click.echo(
         f"Making the lake took {lake.seconds:.1f} s, starting Spark and checking "
         f"{found.seconds:.1f} s, everything {time.monotonic() - began:.1f} s."
     )
     click.echo(f"\nWhat to try next:\n\n{_next_steps(keep)}")
-    raise SystemExit(found.exit_code)
+    raise SystemExit(found.exit_code or (0 if repaired.went_well else 1))
+
+
+def _show_repair(repaired: "DemoRepair") -> None:
+    from reports.repairs import repair_as_text, undo_as_text
+    from reports.summary import closing_line
+
+    click.echo("\nRepairing it: first what would be done, then doing it.\n")
+    click.echo(
+        f"$ scrub repair table orders --from result.json\n\n{repair_as_text(repaired.planned)}"
+    )
+    command = "$ scrub repair table orders --from result.json --execute"
+    click.echo(f"{command}\n\n{repair_as_text(repaired.done)}")
+    click.echo(f"$ scrub check table orders\n\n{closing_line(repaired.after)}")
+    if repaired.went_well:
+        click.echo("What is left was refused: it is the table that is wrong there.\n")
+    else:
+        click.echo("The demo failed: something else is left. Please report this.\n")
+    click.echo(f"$ scrub undo {repaired.done.run} --execute\n\n{undo_as_text(repaired.undone)}")
 
 
 def _described(lake: "DemoLake") -> str:

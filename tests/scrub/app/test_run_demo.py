@@ -9,6 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from scrub.app.demo_lake import make_orders, write_catalog
+from scrub.app.repair_demo import repair_demo
 from scrub.app.run_demo import make_demo, run_demo
 from scrub.app.table_copy import TableCopy
 from scrub.model.defect import PHYSICAL_KINDS, DefectKind
@@ -42,9 +43,17 @@ def test_the_lake_has_every_kind_of_defect_and_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_the_check_finds_exactly_what_was_planted(spark: "SparkSession", tmp_path: Path) -> None:
+def test_the_check_finds_exactly_what_was_planted_before_a_repair_and_after_its_undo(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
     lake = make_demo(tmp_path, 20_000)
     found = run_demo(lake, spark=spark)
     assert (found.exit_code, found.unexpected) == (0, 0)
     assert found.planted == found.found == Counter(key.kind for key in lake.planted.elements())
     assert found.result.exit_code == 1, "a user who runs the same check is told of defects"
+    repaired = repair_demo(lake, found.result, spark=spark)
+    assert repaired.went_well
+    left = {defect.kind for defect in repaired.after.defects}
+    assert left == {DefectKind.UNIQUE_VIOLATION, DefectKind.DUPLICATE_KEY}
+    again = run_demo(lake, spark=spark)
+    assert again.planted == again.found, "undone, everything is as it was"

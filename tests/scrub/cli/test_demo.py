@@ -2,20 +2,33 @@
 """`scrub demo` and `scrub selftest` as typed: what they print and how they exit."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from scrub.app import run_demo, run_selftest
+from scrub.app import repair_demo, run_demo, run_selftest
 from scrub.app.faults import NotPlanted
 from scrub.app.key_values import DefectKey
+from scrub.app.repair_demo import DemoRepair
 from scrub.app.run_demo import DemoLake, DemoResult
 from scrub.app.run_selftest import SelfTestResult
 from scrub.app.verdicts import Trial
 from scrub.cli import main
 from scrub.model.defect import PHYSICAL_KINDS, DefectKind
+from scrub.model.repair import RepairPlan, RepairReport, UndoReport
 from scrub.model.request import SparkOptions
 from tests.reports.results import RESULTS
+
+_DONE = RepairReport(table="orders", plan=RepairPlan((), ()), before=None, run="a1b2c3")
+REPAIRED = DemoRepair(
+    planned=_DONE,
+    done=_DONE,
+    after=RESULTS["clean"](),
+    undone=UndoReport(
+        of="a1b2c3", table="orders", started=datetime(2026, 11, 16, tzinfo=UTC), changes=0, run="d4"
+    ),
+)
 
 
 def scrub(*arguments: str) -> int:
@@ -38,6 +51,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> DemoResult:
         return replace(result, planted=planted, found={**planted, **result.found})
 
     monkeypatch.setattr(run_demo, "run_demo", fake)
+    monkeypatch.setattr(repair_demo, "repair_demo", lambda *_, **__: REPAIRED)
     return result
 
 
@@ -48,6 +62,7 @@ def test_the_demo_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ("1,000 orders", "$ scrub check table orders", "where status = 'open'"):
         assert words in out
     assert "All 12 were found, and nothing else." in out
+    assert "$ scrub undo a1b2c3 --execute" in out
     for kind in set(DefectKind) - set(PHYSICAL_KINDS):
         assert kind in out
     assert max(map(len, out.split("$ scrub check")[0].splitlines())) < 100
