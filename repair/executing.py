@@ -13,13 +13,14 @@ from itertools import groupby
 from typing import TypeVar
 
 from repair.pacing import Pace
+from scrub.errors import UsageError
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction
 from scrub.model.table import Table
 from scrub.stores.repairing import Applied, JournalRecord, RepairingStore, RunRecord
 
 T = TypeVar("T")
 
-_TURNS = (ActionKind.DELETE, ActionKind.KEEP_ONE, ActionKind.REPLACE, ActionKind.PUT)
+_TURNS = (ActionKind.DELETE, ActionKind.REPLACE, ActionKind.KEEP_ONE, ActionKind.PUT)
 """What is deleted makes room for what is put: in a unique index, both can have one place."""
 
 
@@ -75,6 +76,7 @@ class Executor:
 
     def undo(self, of: str) -> list[tuple[JournalRecord, Applied]]:
         """Take back what a run did, the last first; what was taken back already is passed over."""
+        self._demand_known_indexes(of)
         self.store.begin(
             RunRecord(
                 run=self.run,
@@ -92,6 +94,16 @@ class Executor:
             self.tell(len(found))
         self.store.end(self.run)
         return found
+
+    def _demand_known_indexes(self, of: str) -> None:
+        known = {index.name for index in self.table.indexes}
+        for record in self.store.journal(of):
+            if record.index not in known:
+                raise UsageError(
+                    f"run {of} repaired index {record.index} of {self.table.name}, which the "
+                    "catalog no longer has",
+                    hint="put the index back into the catalog, and undo then",
+                )
 
     def _look_again(self, deleted: Sequence[Action]) -> set[str]:
         """Wait for writers, and put back what their rows should have; which defects these were."""
@@ -141,7 +153,7 @@ class Executor:
                     [
                         _action_of(r, self.table.name)
                         for r in journal
-                        if r.kind is ActionKind.DELETE and r.index in known
+                        if r.kind is ActionKind.DELETE and r.after is None and r.index in known
                     ]
                 )
             self.store.end(record.run)

@@ -8,7 +8,9 @@ where it is the row itself that is wrong, or where nobody can tell, a person has
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from scrub.codec.json_values import to_table
 from scrub.model.defect import Defect, DefectKind, Value
+from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action, ActionKind, Entry, LostRow, Refusal, RepairPlan
 from scrub.model.table import Index, Table
 
@@ -74,7 +76,7 @@ def plan_repair(
     reindexed: set[tuple[str, str]] = set()
     for defect in defects:
         index = _index_of(defect, tables)
-        if index is not None and index.native:
+        if index is not None and index.native and defect.kind is not DefectKind.UNIQUE_VIOLATION:
             if (defect.table, index.name) not in reindexed:
                 reindexed.add((defect.table, index.name))
                 actions.append(_reindex(defect, index))
@@ -84,7 +86,7 @@ def plan_repair(
             if not recover_rows:
                 refusals.append(_refuse(defect, _LOST))
             continue
-        action = _action(defect)
+        action = _action(defect, tables.get(defect.table), index)
         if isinstance(action, Action):
             actions.append(action)
         else:
@@ -95,37 +97,72 @@ def plan_repair(
 _AGREEING_MIN = 2
 _LOST: Reason = (
     "several indexes agree on this row, which the table does not have: it was probably lost there",
-    "look at the proposed row; `--recover-rows` puts it into the table, or delete the entries "
-    "with `--index`, one index at a time",
+    "put the proposed row back into the table, or repair with `--index`, one index at a time, to "
+    "delete its entries",
+)
+_NOT_SAID: Reason = (
+    "the defect does not say what the entry is",
+    "check again without --redact, and repair from that",
+)
+_OUTDATED: Reason = (
+    "what the defect says does not fit the index as the catalog has it",
+    "check again with this catalog, and repair from that",
+)
+_NO_TYPE: Reason = (
+    "the type of an expression of the index is not known",
+    "write `type:` beside its `as:` in the catalog",
 )
 
 
-def _action(defect: Defect) -> Action | Reason:
+def _action(defect: Defect, table: Table | None, index: Index | None) -> Action | Reason:
+    planned = _planned(defect)
+    if not isinstance(planned, Action):
+        return planned
+    if table is None or index is None:
+        return _OUTDATED
+    if any(column.type is None for column in index.entry):
+        return _NO_TYPE
+    return planned if _fits(planned, table, index) else _OUTDATED
+
+
+def _fits(action: Action, table: Table, index: Index) -> bool:
+    """Whether each entry has the columns of the index, and values of their types."""
+    entries = [entry for entry in (action.before, action.after) if entry is not None]
+    columns = shape_of(table, index).columns
+    names = {column.name for column in columns}
+    try:
+        key = action.primary_key or {}
+        to_table([key], [table.column(name) for name in table.primary_key])
+        to_table(entries, columns)
+        return all(entry.keys() == names for entry in entries) and len(key) == len(
+            table.primary_key
+        )
+    except (KeyError, ValueError, TypeError, ArithmeticError, AttributeError):
+        return False  # what is told of infinite times, too, is no time
+
+
+def _planned(defect: Defect) -> Action | Reason:
     match defect.kind:
         case DefectKind.MISSING if defect.expected is not None:
             return _of(ActionKind.PUT, defect, None, defect.expected)
         case DefectKind.DANGLING if defect.actual is not None:
             return _of(ActionKind.DELETE, defect, defect.actual, None)
-        case DefectKind.WRONG_STORED_VALUE if defect.actual is not None:
+        case DefectKind.WRONG_STORED_VALUE if defect.actual and defect.expected:
             return _of(ActionKind.REPLACE, defect, defect.actual, defect.expected)
         case DefectKind.DUPLICATE_ENTRY if defect.actual is not None:
             return _of(ActionKind.KEEP_ONE, defect, defect.actual, defect.actual)
         case kind if kind in REFUSED:
             return REFUSED[kind]
-    return (
-        "the defect does not say what the entry is",
-        "check again without --redact, and repair from that",
-    )
+    return _NOT_SAID
 
 
 def _of(kind: ActionKind, defect: Defect, before: Entry | None, after: Entry | None) -> Action:
-    assert defect.index is not None, "such defects are of an index"
     return Action(
         kind=kind,
         defect=defect.id,
         defect_kind=defect.kind,
         table=defect.table,
-        index=defect.index,
+        index=defect.index or "",
         primary_key=defect.primary_key,
         before=before,
         after=after,

@@ -101,6 +101,12 @@ class EntryStates:
         self._replace(equal, _Held(after, given=given))
         return Outcome.WRITTEN
 
+    def copies(self, values: Values) -> int:
+        """How many times an entry is there."""
+        return sum(
+            held.values == values and not self._is_tombstone(held) for held in self._there(values)
+        )
+
     def keep_one(self, values: Values) -> int:
         """Remove all copies of an entry but one; how many went."""
         there = self._there(values)

@@ -21,7 +21,7 @@ from scrub.stores.building import GaveWay
 from scrub.stores.entry_states import EntryStates, comparable
 from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
-from scrub.stores.postgres.quoting import identifier
+from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
 
 T = TypeVar("T")
@@ -81,16 +81,16 @@ class IndexTable:
 
     def find(self, brief: Brief, keys: pa.Table, lock: bool) -> FoundEntries:
         """Every entry that may have the identity of one of the keys."""
-        mark = f", t.{identifier(MARK)}" if self._is_marked else ""
+        mark = f", t.{_name(MARK)}" if self._is_marked else ""
         values = ", ".join(self._value(column) for column in self.shape.columns)
         locking = " FOR UPDATE OF t" if lock else ""
         rows: list[Sequence[Any]] = []
-        for nulls, some in self._by_nulls(keys):
-            on = self._matching(nulls)
+        for unknown, some in self._by_nulls(keys):
+            on = self._matching(unknown)
             arrays, names = arrays_of(self._telling())
             query = (
                 f"SELECT t.tableoid::bigint, t.ctid::text, {values}{mark} "
-                f"FROM {self.relation.sql} AS t WHERE EXISTS (SELECT FROM unnest({arrays}) "
+                f"FROM {self._sql} AS t WHERE EXISTS (SELECT FROM unnest({arrays}) "
                 f"AS k({names}) WHERE {on}){locking}"
             )
             rows += brief.execute(query, lists_of(some)).fetchall()
@@ -113,28 +113,33 @@ class IndexTable:
         """What finds an entry: in a unique index without NULL, its indexed columns."""
         return self.shape.indexed + self.shape.suffix
 
-    def _by_nulls(self, keys: pa.Table) -> list[tuple[bool, pa.Table]]:
-        """Keys without NULL, which indexes find, and the others."""
-        some = keys.select([column.name for column in self._telling()])
-        is_null = pa.array([False] * some.num_rows)
-        for column in self.shape.indexed:
-            is_null = pc.or_(is_null, some.column(column.name).is_null())
-        parts = [(False, some.filter(pc.invert(is_null))), (True, some.filter(is_null))]
-        return [(nulls, part) for nulls, part in parts if part.num_rows]
+    def _by_nulls(self, keys: pa.Table) -> list[tuple[set[str], pa.Table]]:
+        """Keys without NULL, which indexes find, and the others, with columns that may be NULL."""
+        parts: list[tuple[set[str], pa.Table]] = [
+            (set(), keys.select([column.name for column in self._telling()]))
+        ]
+        for columns in (self.shape.indexed, self.shape.suffix):
+            names = {column.name for column in columns}
+            parts = [
+                half
+                for unknown, some in parts
+                for half in zip((unknown, unknown | names), _halves(some, names), strict=True)
+            ]
+        return [(unknown, part) for unknown, part in parts if part.num_rows]
 
-    def _matching(self, nulls: bool) -> str:
-        columns = self.shape.indexed if self.shape.unique and not nulls else self._telling()
-        known = {column.name for column in self.shape.suffix} if nulls else set(self.shape.names)
+    def _matching(self, unknown: set[str]) -> str:
+        is_known = unknown.isdisjoint(column.name for column in self.shape.indexed)
+        columns = self.shape.indexed if self.shape.unique and is_known else self._telling()
         return " AND ".join(
-            f"t.{identifier(c.name)} {'=' if c.name in known else 'IS NOT DISTINCT FROM'} "
-            f"k.{identifier(c.name)}::{self.columns[c.name].shown}"
+            f"t.{_name(c.name)} {'IS NOT DISTINCT FROM' if c.name in unknown else '='} "
+            f"k.{_name(c.name)}::{self._type(c)}"
             for c in columns
         )
 
     def _delete(self, brief: Brief, places: Sequence[tuple[int, str]]) -> None:
         if places:
             brief.execute(
-                f"DELETE FROM {self.relation.sql} AS t USING unnest(%s::bigint[], %s::tid[]) "
+                f"DELETE FROM {self._sql} AS t USING unnest(%s::bigint[], %s::tid[]) "
                 "AS p(relation, place) WHERE t.tableoid = p.relation AND t.ctid = p.place",
                 ([place[0] for place in places], [place[1] for place in places]),
             )
@@ -149,19 +154,17 @@ class IndexTable:
                 kept = pc.if_else(pa.array(dead), None, new.column(place))
                 new = new.set_column(place, column.name, kept)
         arrays, names = arrays_of(self.shape.columns)
-        values = [
-            f"k.{identifier(c.name)}::{self.columns[c.name].shown}" for c in self.shape.columns
-        ]
-        targets = [identifier(column.name) for column in self.shape.columns]
+        values = [f"k.{_name(c.name)}::{self._type(c)}" for c in self.shape.columns]
+        targets = [_name(column.name) for column in self.shape.columns]
         parameters = lists_of(new)
         if self._is_marked:
-            arrays, names = f"{arrays}, %s::boolean[]", f"{names}, {identifier(MARK)}"
-            values.append(f"k.{identifier(MARK)}")
-            targets.append(identifier(MARK))
+            arrays, names = f"{arrays}, %s::boolean[]", f"{names}, {_name(MARK)}"
+            values.append(f"k.{_name(MARK)}")
+            targets.append(_name(MARK))
             parameters.append(dead)
         order = ", ".join(str(n + 1) for n in range(len(self._telling())))
         done = brief.execute(
-            f"INSERT INTO {self.relation.sql} ({', '.join(targets)}) "
+            f"INSERT INTO {self._sql} ({', '.join(targets)}) "
             f"SELECT {', '.join(values)} FROM unnest({arrays}) AS k({names}) ORDER BY {order} "
             "ON CONFLICT DO NOTHING",
             parameters,
@@ -170,9 +173,28 @@ class IndexTable:
             raise GaveWay("somebody else put an entry of the same key")
 
     def _value(self, column: Column) -> str:
-        return value_of(self.columns[column.name], column.type).replace(
-            identifier(column.name), f"t.{identifier(column.name)}", 1
-        )
+        name = identifier(column.name)
+        value = value_of(self.columns[column.name], column.type).replace(name, f"t.{name}", 1)
+        return beside_parameters(value)
+
+    def _type(self, column: Column) -> str:
+        return beside_parameters(self.columns[column.name].shown)
+
+    @property
+    def _sql(self) -> str:
+        return beside_parameters(self.relation.sql)
+
+
+def _name(name: str) -> str:
+    return beside_parameters(identifier(name))
+
+
+def _halves(keys: pa.Table, names: set[str]) -> tuple[pa.Table, pa.Table]:
+    """Keys that have a value in each of the columns, and those that have not."""
+    is_null = pa.array([False] * keys.num_rows, pa.bool_())
+    for name in names:
+        is_null = pc.or_(is_null, keys.column(name).is_null())
+    return keys.filter(pc.invert(is_null)), keys.filter(is_null)
 
 
 def _is_guarded(brief: Brief, relation: ServerRelation, shape: EntryShape) -> bool:
@@ -190,7 +212,7 @@ def _is_guarded(brief: Brief, relation: ServerRelation, shape: EntryShape) -> bo
 def arrays_of(columns: Sequence[Column]) -> tuple[str, str]:
     """Places for lists of values, and what their columns are called."""
     arrays = ", ".join(f"%s::{sql_type(column.type)}[]" for column in columns)
-    return arrays, ", ".join(identifier(column.name) for column in columns)
+    return arrays, ", ".join(_name(column.name) for column in columns)
 
 
 def lists_of(table: pa.Table) -> list[object]:

@@ -15,6 +15,11 @@ def qualified(schema: str, name: str) -> str:
     return f"{identifier(schema)}.{identifier(name)}"
 
 
+def beside_parameters(sql: str) -> str:
+    """Text that goes into a statement with parameters, whose places the driver marks with %."""
+    return sql.replace("%", "%%")
+
+
 def literal(value: bool | int | str | date | Decimal) -> str:
     """A value as SQL writes it, without its type."""
     if isinstance(value, bool):

@@ -34,7 +34,7 @@ from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
 from scrub.stores.postgres.connections import connect, conninfo_of, first_line, require_psycopg
 from scrub.stores.postgres.index_table import IndexTable, arrays_of, lists_of
 from scrub.stores.postgres.journal import PostgresJournal
-from scrub.stores.postgres.quoting import identifier
+from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.relations import columns_of, find_relation, leaves_of
 from scrub.stores.postgres.session_locks import holder_of, try_lock, unlock_all
 from scrub.stores.repairing import (
@@ -89,7 +89,8 @@ class PostgresRepairs:
         names = ", ".join(_value("r", described[c.name], c) for c in columns)
         with _told():
             found = self.connection.execute(
-                f"SELECT {names} FROM {relation.sql} AS r WHERE {_among(columns, described)}",
+                beside_parameters(f"SELECT {names} FROM {relation.sql} AS r WHERE ")
+                + _among(columns, described),
                 lists_of(wanted),
             ).fetchall()
         there = set(comparable(_typed(found, columns)))
@@ -280,8 +281,10 @@ def _expected(
         for part, column in zip(entry.parts, shape.columns, strict=True)
     ]
     rows = brief.execute(
-        f"SELECT {entry.covered}, {', '.join(names + values)} FROM {relation.sql} AS r "
-        f"WHERE {_among(key_columns, described)} FOR SHARE OF r",
+        beside_parameters(
+            f"SELECT {entry.covered}, {', '.join(names + values)} FROM {relation.sql} AS r WHERE "
+        )
+        + f"{_among(key_columns, described)} FOR SHARE OF r",
         lists_of(keys),
     ).fetchall()
     width = len(key_columns)
@@ -298,9 +301,11 @@ def _expected(
 def _among(columns: Sequence[Column], described: dict[str, ServerColumn]) -> str:
     """Rows, called r, that have one of the keys given as lists."""
     arrays, names = arrays_of(columns)
-    same = " AND ".join(
-        f"r.{identifier(c.name)} = k.{identifier(c.name)}::{described[c.name].shown}"
-        for c in columns
+    same = beside_parameters(
+        " AND ".join(
+            f"r.{identifier(c.name)} = k.{identifier(c.name)}::{described[c.name].shown}"
+            for c in columns
+        )
     )
     return f"EXISTS (SELECT FROM unnest({arrays}) AS k({names}) WHERE {same})"
 
