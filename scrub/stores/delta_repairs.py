@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from scrub.codec.json_values import to_table
+from scrub.codec.json_values import from_table, to_table
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.entry_shape import EntryShape
 from scrub.model.index_shape import shape_of
@@ -31,24 +31,25 @@ from scrub.model.table import Index, Store, Table
 from scrub.stores.delta_commit import Mark
 from scrub.stores.delta_entries import find_entries
 from scrub.stores.delta_holders import Holder
-from scrub.stores.delta_images import ImagesToRestore, WholeEntries
+from scrub.stores.delta_images import WholeEntries
 from scrub.stores.delta_journal import DeltaJournal, EventKind
 from scrub.stores.delta_marks import TABLE_ID, BuildState, build_state, followed_version
 from scrub.stores.delta_rows import expected_entries, find_rows, key_columns, require_columns
 from scrub.stores.delta_runs import DeltaRuns, last_committed, repair_mark
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot
+from scrub.stores.delta_undo import Undo, values_of
 from scrub.stores.delta_writes import DeltaWriter, commit_states
 from scrub.stores.entry_states import Values, comparable
 from scrub.stores.locations import normalise
 from scrub.stores.repairing import (
     Applied,
+    Change,
     JournalRecord,
     RunRecord,
     changes_of,
     entry_of,
     is_in_order,
     judge,
-    judge_undo,
 )
 from scrub.stores.row_entries import RowEntries, native_row_entries, with_evident_types
 
@@ -166,24 +167,30 @@ class DeltaRepairs:
         self, run: str, table: Table, index: Index, records: Sequence[JournalRecord]
     ) -> list[Applied]:
         _, shape = self._entries(table, index)
-        changes = changes_of(shape, [(r.kind, r.before, r.after, 0) for r in records])
-        entries = [entry_of(r.before, r.after) for r in records]
-        back = ImagesToRestore(entries, self._runs.images(records))
+        known = {
+            (one.record.run, one.record.number): one
+            for of in {record.run for record in records}
+            for one in self._runs.changes(of)
+            if one.record.index == index.name
+        }
+        undo = Undo(
+            shape,
+            [known[record.run, record.number] for record in records],
+            [one for one in known.values() if one.record.undone_by is not None],
+        )
+        keys = undo.rows(shape.columns)
         applied: list[Applied] = []
 
         def attempt(snapshot: DeltaSnapshot) -> bool:
             _require_staying(snapshot)
-            found = WholeEntries.find(snapshot, shape, to_table(entries, shape.columns))
-            applied[:] = judge_undo(changes, found.states)
-            for number, result in enumerate(applied):
-                if result.outcome is ActionOutcome.DONE:
-                    back.add_copies(number, changes[number], found.states)
+            found = WholeEntries.find(snapshot, shape, keys)
+            applied[:] = undo.judge(found.states)
             contents: list[Mapping[str, Any]] = [
                 {"of": record.run, "number": record.number}
                 for record, result in zip(records, applied, strict=True)
                 if result.outcome in (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
             ]
-            rows = back.rows(found.whole.columns)
+            rows = undo.rows(found.whole.columns)
             return self._commit(run, EventKind.UNDO, index, snapshot, found, rows, contents)
 
         self._writer(index).until_committed(index.relation, attempt)
@@ -199,7 +206,7 @@ class DeltaRepairs:
         return self._runs.runs()
 
     def journal(self, run: str) -> list[JournalRecord]:
-        return self._runs.records(run)
+        return [change.record for change in self._runs.changes(run)]
 
     def forget(self, before: datetime) -> int:
         return self._runs.forget(before)
@@ -222,16 +229,14 @@ class DeltaRepairs:
             found = WholeEntries.find(snapshot, shape, given)
             applied = judge(changes, demanded.entries, found.states)
             judged[:] = [_Judged(applied, demanded)]
-            removed = [
-                found.removed_by(change, result)
-                for change, result in zip(changes, applied, strict=True)
-            ]
+            removed = found.removed_by(changes, applied)
+            rows = found.in_place_of(given, removed)
+            told = _Told(shape, found, found.images(), from_table(given, shape.columns))
             contents = [
-                _content(action, found, numbers)
-                for action, result, numbers in zip(actions, applied, removed, strict=True)
+                told.content(action, changes[number], result, removed[number])
+                for number, (action, result) in enumerate(zip(actions, applied, strict=True))
                 if result.outcome is ActionOutcome.DONE
             ]
-            rows = found.in_place_of(given, removed)
             return self._commit(run, EventKind.REPAIR, index, snapshot, found, rows, contents)
 
         self._writer(index).until_committed(index.relation, attempt)
@@ -332,18 +337,41 @@ def _require_staying(snapshot: DeltaSnapshot) -> None:
         )
 
 
-def _content(action: Action, found: WholeEntries, numbers: Sequence[int]) -> dict[str, Any]:
-    """What the journal tells of a change; what was removed, exactly as it was."""
-    images = found.images(numbers)
-    return {
-        "index": action.index,
-        "kind": action.kind.value,
-        "defect": action.defect,
-        "primary_key": None if action.primary_key is None else dict(action.primary_key),
-        "before": found.trimmed(images[0]) if images else None,
-        "after": None if action.after is None else dict(action.after),
-        "removed": images,
-    }
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The entries of a batch in the words of the journal: those found and those given."""
+
+    shape: EntryShape
+    found: WholeEntries
+    images: Sequence[Entry]
+    given: Sequence[Entry]
+
+    def content(
+        self, action: Action, change: Change, applied: Applied, removed: Sequence[int]
+    ) -> dict[str, Any]:
+        """What the journal tells of a change: what it removed, exactly, and what it left."""
+        kind = ActionKind.DELETE if applied.beside else action.kind
+        left = self.found.left_in_place(values_of(change))
+        return {
+            "index": action.index,
+            "kind": kind.value,
+            "defect": action.defect,
+            "primary_key": None if action.primary_key is None else dict(action.primary_key),
+            "before": self._trimmed(self.images[removed[0]]) if removed else None,
+            "after": None if action.after is None else dict(action.after),
+            "removed": [self.images[number] for number in removed],
+            "left": [self._entry(found, given) for found, given in left],
+        }
+
+    def _entry(self, found: int | None, given: int | None) -> Entry:
+        if found is not None:
+            return self._trimmed(self.images[found])
+        assert given is not None, "an entry was found or given"
+        return self.given[given]
+
+    def _trimmed(self, image: Entry) -> Entry:
+        """The columns of an image that the catalog knows."""
+        return {name: image[name] for name in self.shape.names}
 
 
 def _turn(action: Action) -> int:

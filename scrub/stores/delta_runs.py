@@ -8,16 +8,16 @@ number before, as the log had it: from the last one back, they name all that wer
 run ends, the numbers are noted, for indexes that are made anew later.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any
 
 from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.model.repair import ActionKind
 from scrub.stores.delta_holders import LEASE, Holder
 from scrub.stores.delta_journal import DeltaJournal, Event, EventKind
 from scrub.stores.delta_snapshot import DeltaSnapshot
+from scrub.stores.delta_undo import Recorded
 from scrub.stores.repairing import JournalRecord, RunRecord
 
 _EVENT_CHANGES_MAX = 1_000_000
@@ -71,26 +71,16 @@ class DeltaRuns:
                 found[event.run] = _ended(before, event.written)
         return sorted(found.values(), key=lambda record: record.started, reverse=True)
 
-    def records(self, run: str) -> list[JournalRecord]:
+    def changes(self, run: str) -> list[Recorded]:
         """What a run did, in order, and by which run it was taken back."""
         events = self.journal.of_run(run)
         committed = self._committed(events)
         undone = self._undone(run)
         return [
-            _journal_record(event, undone.get(number_of(event)))
+            _recorded(event, undone.get(number_of(event)))
             for event in events
             if event.kind is EventKind.REPAIR and event.number in committed
         ]
-
-    def images(self, records: Iterable[JournalRecord]) -> list[list[Mapping[str, Any]]]:
-        """The entries that each change removed, with every column that they had."""
-        wanted = list(records)
-        images: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
-        for run in {record.run for record in wanted}:
-            for event in self.journal.of_run(run):
-                if event.kind is EventKind.REPAIR:
-                    images[run, number_of(event)] = event.content["removed"]
-        return [images[record.run, record.number] for record in wanted]
 
     def forget(self, before: datetime) -> int:
         gone = [r.run for r in self.runs() if r.finished is not None and r.finished < before]
@@ -177,11 +167,10 @@ def _ended(record: RunRecord, finished: datetime) -> RunRecord:
     )
 
 
-def _journal_record(event: Event, undone_by: str | None) -> JournalRecord:
+def _recorded(event: Event, undone_by: str | None) -> Recorded:
     content = event.content
-    kind = ActionKind(content["kind"])
-    beside = len(content["removed"]) - (kind is not ActionKind.KEEP_ONE)
-    return JournalRecord(
+    kind, removed = ActionKind(content["kind"]), content["removed"]
+    record = JournalRecord(
         run=event.run,
         number=number_of(event),
         index=content["index"],
@@ -190,6 +179,7 @@ def _journal_record(event: Event, undone_by: str | None) -> JournalRecord:
         primary_key=content["primary_key"],
         before=content["before"],
         after=content["after"],
-        copies=max(0, beside),
+        copies=max(0, len(removed) - (kind is not ActionKind.KEEP_ONE)),
         undone_by=undone_by,
     )
+    return Recorded(record, event.number, removed, content["left"])
