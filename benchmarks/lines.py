@@ -274,6 +274,23 @@ def building(m: Measurements) -> Iterator[Line]:
     )
 
 
+def repairs(m: Measurements) -> Iterator[Line]:
+    for where, timings, bound in (
+        ("Delta", m.repairs_in_delta, 5.0),
+        ("PostgreSQL", m.repairs_in_postgres, 1.5),
+    ):
+        small, large = timings
+        yield Line(
+            measurement=f"repair in {where}, large table / small table",
+            timing=large,
+            beside=small,
+            ratio=large.median / small.median,
+            target=Target("<=", bound),
+            note=f"{DEFECTS:,} defects of a given result, a hundred times as many rows, "
+            f"small table {small.median:.2f} s",
+        )
+
+
 def _mebibytes(size: int) -> str:
     return f"{size / 2**20:,.0f} MiB"
 
@@ -294,5 +311,6 @@ LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "pair-checks": pair_checks,
     "postgres": postgres,
     "backfill": building,
+    "repair": repairs,
     "huge": huge,
 }

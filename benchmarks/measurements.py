@@ -3,13 +3,14 @@
 
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from benchmarks import backfill, data, pairs, peers, postgres
+from benchmarks import backfill, data, pairs, peers, postgres, repairs
 from benchmarks.answers import demand
 from benchmarks.checking import bytes_read, check
 from benchmarks.data import DEFECTS, Lake
@@ -191,6 +192,38 @@ class Measurements:
 
     def _once(self, what: str, prepare: Callable[[], object], work: Callable[[], object]) -> Timing:
         return timed(what, [prepare], work, replace(self.effort, repeat=1))
+
+    @property
+    def few_rows(self) -> int:
+        """A hundredth, or as few as defects need."""
+        return max(self.rows // 100, data.ROWS_MIN)
+
+    @cached_property
+    def repairs_in_delta(self) -> tuple[Timing, Timing]:
+        """Of the small table and of the large one."""
+        small, large = (
+            self._repair("Delta", repairs.damaged_lake(self.spark, self._lake(rows, BOTH)))
+            for rows in (self.few_rows, self.rows)
+        )
+        return small, large
+
+    @cached_property
+    def repairs_in_postgres(self) -> tuple[Timing, Timing]:
+        """Of a small table and of a large one, each a quarter of those in Delta."""
+        few, many = max(self.shop_rows // 100, data.ROWS_MIN), max(self.shop_rows, data.ROWS_MIN)
+        small, large = (
+            self._repair("PostgreSQL", repairs.damaged_shop(self.spark, rows))
+            for rows in (few, many)
+        )
+        return small, large
+
+    def _repair(self, where: str, making: AbstractContextManager[repairs.Damaged]) -> Timing:
+        with making as damaged:
+            title = f"repair in {where}"
+            damaged.repair()  # warm
+            return joined(
+                [self._once(title, damaged.undo, damaged.repair) for _ in range(self.effort.repeat)]
+            )
 
     # Pairs
 
