@@ -34,12 +34,12 @@ from scrub.stores.delta_holders import Holder
 from scrub.stores.delta_images import WholeEntries
 from scrub.stores.delta_journal import DeltaJournal, EventKind
 from scrub.stores.delta_marks import TABLE_ID, BuildState, build_state, followed_version
-from scrub.stores.delta_rows import expected_entries, find_rows, key_columns, require_columns
+from scrub.stores.delta_rows import Demands, find_rows, key_columns, require_columns
 from scrub.stores.delta_runs import DeltaRuns, last_committed, repair_mark
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot
 from scrub.stores.delta_undo import Undo, values_of
 from scrub.stores.delta_writes import DeltaWriter, commit_states
-from scrub.stores.entry_states import Values, comparable
+from scrub.stores.entry_states import Values, comparable, identity
 from scrub.stores.locations import normalise
 from scrub.stores.repairing import (
     Applied,
@@ -105,6 +105,7 @@ class DeltaRepairs:
         self._entries_of = entries_of
         self._sleep = sleep
         self._holder: Holder | None = None
+        self._demands = Demands()
         journal = DeltaJournal(normalise(store.path or "."), dict(store.options), sleep)
         self._runs = DeltaRuns(journal, self._open)
 
@@ -157,9 +158,13 @@ class DeltaRepairs:
             require_columns(snapshot, shape.columns)
             demanded = self._demanded(snapshot, table, maker, _keys(table, actions))
             entries = find_entries(snapshot, shape, to_table(places, shape.columns)).entries
-        found = comparable(entries)
+        found: dict[Values, list[Values]] = {}
+        for entry in comparable(entries):
+            found.setdefault(identity(shape, entry), []).append(entry)
         return [
-            is_in_order(change, rows, found, shape)
+            is_in_order(
+                change, rows, [e for p in _places(shape, change) for e in found.get(p, ())], shape
+            )
             for change, rows in zip(changes, demanded.entries, strict=True)
         ]
 
@@ -226,7 +231,8 @@ class DeltaRepairs:
             require_columns(snapshot, shape.columns)
             # The index was opened first: rows that its writers committed before are seen here.
             demanded = self._demanded(snapshot, table, maker, keys)
-            found = WholeEntries.find(snapshot, shape, given)
+            asked = [_is_open(c, now) for c, now in zip(changes, demanded.entries, strict=True)]
+            found = WholeEntries.find(snapshot, shape, given.filter(pa.array(asked, pa.bool_())))
             applied = judge(changes, demanded.entries, found.states)
             judged[:] = [_Judged(applied, demanded)]
             removed = found.removed_by(changes, applied)
@@ -280,7 +286,7 @@ class DeltaRepairs:
                     f"{maker.index.name} was built from: it was made anew",
                     hint="build the index anew",
                 )
-            entries = expected_entries(of_table, table, maker, keys)
+            entries = self._demands.of(of_table, table, maker, keys)
             return _Demanded(entries, of_table.version, version is None)
 
     def _has_moved_on(self, table: Table, demanded: _Demanded) -> bool:
@@ -372,6 +378,15 @@ class _Told:
     def _trimmed(self, image: Entry) -> Entry:
         """The columns of an image that the catalog knows."""
         return {name: image[name] for name in self.shape.names}
+
+
+def _is_open(change: Change, demanded: Sequence[Values]) -> bool:
+    """Whether what the index holds matters: no entry is put that its row does not demand."""
+    return change.kind is not ActionKind.PUT or list(demanded) == [change.after]
+
+
+def _places(shape: EntryShape, change: Change) -> set[Values]:
+    return {identity(shape, entry) for entry in (change.before, change.after) if entry is not None}
 
 
 def _turn(action: Action) -> int:

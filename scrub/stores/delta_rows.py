@@ -36,16 +36,33 @@ def find_rows(
     return find_entries(snapshot, shape, keys).entries
 
 
-def expected_entries(
-    snapshot: DeltaSnapshot, table: Table, maker: RowEntries, keys: pa.Table
-) -> list[list[Values]]:
-    """For each key, the entries that its rows should have in this version."""
-    rows, entries = maker.of(find_rows(snapshot, table, maker.columns, keys))
-    found: dict[Values, list[Values]] = {}
-    of_rows = comparable(rows.select(list(table.primary_key)))
-    for key, entry in zip(of_rows, comparable(entries), strict=True):
-        found.setdefault(key, []).append(entry)
-    return [found.get(key, []) for key in comparable(keys)]
+class Demands:
+    """The entries that rows should have; rows of one version never change, so are read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[object, dict[Values, list[Values]]]] = {}
+
+    def of(
+        self, snapshot: DeltaSnapshot, table: Table, maker: RowEntries, keys: pa.Table
+    ) -> list[list[Values]]:
+        """For each key, the entries that its rows should have in this version."""
+        place = table.relation, maker.index.name
+        version = str(snapshot.table.metadata().id), snapshot.version
+        known = self._known.get(place)
+        if known is None or known[0] != version:
+            known = self._known[place] = version, {}
+        demanded, wanted = known[1], comparable(keys)
+        numbers = [number for number, key in enumerate(wanted) if key not in demanded]
+        if numbers:
+            # Nothing is remembered before all is read: an absent row would look like one.
+            fresh: dict[Values, list[Values]] = {wanted[number]: [] for number in numbers}
+            found = find_rows(snapshot, table, maker.columns, keys.take(pa.array(numbers)))
+            rows, entries = maker.of(found)
+            of_rows = comparable(rows.select(list(table.primary_key)))
+            for key, entry in zip(of_rows, comparable(entries), strict=True):
+                fresh[key].append(entry)
+            demanded.update(fresh)
+        return [demanded[key] for key in wanted]
 
 
 def require_columns(snapshot: DeltaSnapshot, columns: Sequence[Column]) -> None:

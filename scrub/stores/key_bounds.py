@@ -20,6 +20,12 @@ class KeyBounds:
 
     def __init__(self, keys: pa.Table) -> None:
         self._columns = {name: keys.column(name) for name in keys.column_names}
+        # 0.0 and -0.0 are one key, but two hashes: floats rule nothing out.
+        self._wanted = {
+            name: column.combine_chunks().unique()
+            for name, column in self._columns.items()
+            if not pa.types.is_floating(column.type)
+        }
         self._sorted: dict[str, list[Any]] = {}
         for name, column in self._columns.items():
             values = column.unique().to_pylist() if _is_bounded(column.type) else [None]
@@ -49,13 +55,11 @@ class KeyBounds:
 
     def mask(self, batch: pa.RecordBatch) -> pa.Array:
         """Rows whose every column has a value that some key has there."""
-        chosen = pa.array([True] * batch.num_rows)
-        for name, values in self._columns.items():
-            column = batch.column(name)
-            if not pa.types.is_floating(column.type):  # 0.0 and -0.0 are one key, but two hashes
-                wanted = values.combine_chunks().unique()
-                chosen = pc.and_(chosen, pc.is_in(column, value_set=wanted))
-        return chosen
+        chosen: pa.Array | None = None
+        for name, wanted in self._wanted.items():
+            found = pc.is_in(batch.column(name), value_set=wanted)
+            chosen = found if chosen is None else pc.and_(chosen, found)
+        return pa.repeat(True, batch.num_rows) if chosen is None else chosen
 
 
 def _is_bounded(arrow: pa.DataType) -> bool:
