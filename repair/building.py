@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from repair.pacing import ChunkSize
 from repair.working_off import Stuck, WorkSettings, named, patiently
 from scrub.model.build import State, next_state
 from scrub.stores.building import LOAD, Clash, IndexBuild, Step
@@ -92,12 +93,19 @@ class Builder:
         if (reason := self.gate()) is not None:
             raise Failed(reason)
         self.tell("publishing")
+        _demand_none(self._patiently(self._publish))
+
+    def _publish(self) -> Sequence[Clash]:
+        """Before each try, whatever came up since the last: little may be left to do in it."""
         self._until_done(self.build.verify_step)
-        _demand_none(self._patiently(self.build.publish))
+        return self.build.publish()
 
     def _until_done(self, step: Callable[[int], Step]) -> None:
+        size = ChunkSize(self.settings.chunk_seconds, _BATCH)
         while True:
-            done = self._patiently(lambda: step(_BATCH))
+            began = time.monotonic()
+            done = self._patiently(lambda: step(size.rows), size)
+            size.took(done.rows, time.monotonic() - began)
             _demand_none(done.clashes)
             if done.finished:
                 return
@@ -126,8 +134,8 @@ class Builder:
     def _state(self) -> State:
         return self._patiently(lambda: self.build.state)
 
-    def _patiently(self, step: Callable[[], T]) -> T:
-        return patiently(step, self.settings.wait_limit, self.build, sleep=self.sleep)
+    def _patiently(self, step: Callable[[], T], size: ChunkSize | None = None) -> T:
+        return patiently(step, self.settings.wait_limit, self.build, size, self.sleep)
 
 
 def _demand_none(clashes: Sequence[Clash]) -> None:

@@ -378,3 +378,24 @@ def test_giving_way_at_the_end_is_repeated() -> None:
     build.publish = sometimes  # type: ignore[method-assign]
     running, _ = builder(build)
     assert running.run() is State.PUBLIC
+    tries = build.log[build.log.index("clear") :].count("verify")
+    assert tries == 1 + 3, "rows that came under suspicion meanwhile are looked at before each try"
+
+
+def test_steps_before_publishing_become_smaller_when_they_give_way() -> None:
+    build = FakeBuild(state=State.VALIDATING)
+    asked: list[int] = []
+    suspects = [120]
+
+    def verify(rows: int) -> Step:
+        asked.append(rows)
+        if rows > 100:
+            raise GaveWay("canceling statement due to statement timeout")
+        taken = min(rows, suspects[0])
+        suspects[0] -= taken
+        return Step(rows=taken, finished=not taken)
+
+    build.verify_step = verify  # type: ignore[method-assign]
+    running, _ = builder(build)
+    assert running.run() is State.PUBLIC
+    assert asked[:3] == [1_000, 250, 62]

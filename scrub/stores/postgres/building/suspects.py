@@ -27,7 +27,7 @@ def taking(entry: EntrySql, rows: int) -> str:
 
 def locking(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
     """Lock the rows as they are now; whoever is about to change one is waited for."""
-    return f"SELECT FROM {entry.table} AS r WHERE {_chosen(entry, keys)} FOR SHARE"
+    return f"SELECT FROM {entry.table} AS r WHERE {_chosen(entry, keys)} FOR SHARE OF r"
 
 
 def entries_of(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
@@ -49,7 +49,8 @@ def _chosen(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
         + ")"
         for key in keys
     )
-    return f"({names}) IN ({listed})"
+    # A relation to join with: a list would become one comparison for each key and row.
+    return f"({names}) IN (VALUES {listed})"
 
 
 def clearing(entry: EntrySql, rows: int) -> str:
