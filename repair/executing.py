@@ -153,7 +153,9 @@ class Executor:
                     [
                         _action_of(r, self.table.name)
                         for r in journal
-                        if r.kind is ActionKind.DELETE and r.after is None and r.index in known
+                        if r.kind is ActionKind.DELETE
+                        and r.after in (None, r.before)
+                        and r.index in known
                     ]
                 )
             self.store.end(record.run)

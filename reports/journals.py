@@ -68,10 +68,15 @@ def run_as_text(run: _Run, records: Sequence[_Record]) -> str:
             printable(record.index),
             record.kind,
             "absent" if record.before is None else fields(record.before),
-            "absent" if record.after is None else fields(record.after),
+            "absent" if record.after in (None, _gone(record)) else fields(record.after or {}),
             record.undone_by or "-",
         )
         for record in records
     ]
     headers = ("index", "what", "before", "after", "undone by")
     return f"{head}\n{tabulate(rows, headers=headers, disable_numparse=True)}\n"
+
+
+def _gone(record: _Record) -> Entry | None:
+    """A deleted entry that had others beside it is journalled with itself after it."""
+    return record.before if record.kind is ActionKind.DELETE else None

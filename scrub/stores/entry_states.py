@@ -107,6 +107,12 @@ class EntryStates:
             held.values == values and not self._is_tombstone(held) for held in self._there(values)
         )
 
+    def has_others(self, values: Values) -> bool:
+        """Whether other entries are in the place of an entry."""
+        return any(
+            held.values != values and not self._is_tombstone(held) for held in self._there(values)
+        )
+
     def keep_one(self, values: Values) -> int:
         """Remove all copies of an entry but one; how many went."""
         there = self._there(values)

@@ -7,7 +7,7 @@ whatever crashes. Nothing is decided from an older reading.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -49,9 +49,10 @@ class JournalRecord:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of one change; with `beside`, `before` is gone and `after` was there already.
+    """What became of one change; with `beside`, other entries were in the place and still are.
 
-    Such a change is journalled as a delete that has an entry after it.
+    Such a change is journalled as a delete that has an entry after it: the one that must be there
+    for an undo, or for any other itself.
     """
 
     outcome: ActionOutcome
@@ -156,7 +157,9 @@ def _judged(number: int, change: Change, now: Sequence[Values], states: EntrySta
             return _applied(states.init_put(after, number, fail_on_tombstones=False))
         case ActionKind.DELETE if before is not None and before not in now:
             copies = states.copies(before)
-            return _applied(states.delete(before, number), copies - 1)
+            beside = states.has_others(before)
+            applied = _applied(states.delete(before, number), copies - 1)
+            return replace(applied, beside=beside and applied.outcome is ActionOutcome.DONE)
         case ActionKind.REPLACE if before is not None and after and list(now) == [after]:
             copies = states.copies(before)
             if copies and states.copies(after):
@@ -203,7 +206,7 @@ def _put_beside(
     """An entry that was deleted beside another one, which must still be there."""
     if states.copies(before):
         return Applied(ActionOutcome.ALREADY_RIGHT)
-    if not states.copies(after):
+    if after != before and not states.copies(after):
         return Applied(ActionOutcome.CONFLICT)
     states.add(before, number)
     return _with_copies(Outcome.WRITTEN, number, change, before, states)

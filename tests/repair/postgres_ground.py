@@ -85,6 +85,7 @@ class Ground:
     table: Table
     schema: str = "public"
     due: Mapping[str, Due] = field(default_factory=dict)  # by index; else the columns as they are
+    kept: PostgresRepairs | None = None  # one session for everything, where there is much to do
 
     @property
     def store(self) -> Store:
@@ -93,6 +94,9 @@ class Ground:
     @contextmanager
     def repairs(self) -> Iterator[PostgresRepairs]:
         """A session of its own."""
+        if self.kept is not None:
+            yield self.kept
+            return
         opened = PostgresRepairs(self.store)
         try:
             yield opened
@@ -116,7 +120,7 @@ class Ground:
     def contents(self, index: str = "by_v") -> list[str]:
         """Every entry as the server writes it, copies too."""
         relation = qualified(self.schema, self.table.index(index).relation)
-        return sorted(row[0] for row in self.database.rows(f"SELECT t::text FROM {relation} t"))
+        return sorted(row[0] for row in self._ask(f"SELECT t::text FROM {relation} t"))
 
     def rows(self) -> list[dict[str, Value]]:
         return self._read(self.table.relation, [column.name for column in self.table.columns])
@@ -146,9 +150,14 @@ class Ground:
         columns = self.table.index(index).entry
         return lambda row: {column.name: row[column.source] for column in columns}
 
+    def _ask(self, query: str) -> list[tuple[Any, ...]]:
+        if self.kept is None:
+            return self.database.rows(query)
+        return self.kept.connection.execute(query).fetchall()
+
     def _read(self, relation: str, names: Sequence[str]) -> list[dict[str, Value]]:
         listed = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-        rows = self.database.rows(f"SELECT {listed} FROM {qualified(self.schema, relation)}")
+        rows = self._ask(f"SELECT {listed} FROM {qualified(self.schema, relation)}")
         return [dict(zip(names, map(told, row), strict=True)) for row in rows]
 
 

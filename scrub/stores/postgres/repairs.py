@@ -126,7 +126,7 @@ class PostgresRepairs:
 
             applied = relation.write(brief, given, judged)
             done = [
-                (replace(action, kind=ActionKind.DELETE) if result.beside else action, result)
+                (_as_deleted(action) if result.beside else action, result)
                 for action, result in zip(actions, applied, strict=True)
                 if result.outcome is ActionOutcome.DONE
             ]
@@ -242,6 +242,12 @@ class PostgresRepairs:
             f"other writers were in the way, {_ATTEMPTS_MAX} times in a row ({reason})",
             hint="run the same again: what is repaired is left alone",
         )
+
+
+def _as_deleted(action: Action) -> Action:
+    """A delete of one of several entries of a place: see `Applied`."""
+    after = action.after if action.after is not None else action.before
+    return replace(action, kind=ActionKind.DELETE, after=after)
 
 
 @contextmanager
