@@ -20,6 +20,7 @@ from scrub.model.relation import Split
 from scrub.model.table import Column
 from scrub.stores.delta_snapshot import DeltaSnapshot, SnapshotFile
 from scrub.stores.entry_states import comparable, identity
+from scrub.stores.in_parallel import in_parallel
 from scrub.stores.key_bounds import KeyBounds
 from scrub.stores.locations import open_file
 from scrub.stores.native_scan import BATCH_ROWS, SplitReader, describe
@@ -42,12 +43,16 @@ def find_entries(snapshot: DeltaSnapshot, shape: EntryShape, keys: pa.Table) -> 
     """Every entry that has the identity of one of the keys."""
     schema = entry_schema(shape.columns)
     wanted = {identity(shape, values) for values in comparable(keys)}
-    tables: list[pa.Table] = []
-    places: list[tuple[SnapshotFile, int]] = []
     bounds = KeyBounds(_telling(shape, keys))
-    for file in snapshot.files() if wanted else ():
-        if not bounds.may_hold(file.lowest, file.highest):
-            continue
+    files = [
+        file
+        for file in (snapshot.files() if wanted else ())
+        if bounds.may_hold(file.lowest, file.highest)
+    ]
+
+    def find(file: SnapshotFile) -> FoundEntries:
+        tables: list[pa.Table] = [schema.empty_table()]
+        places: list[tuple[SnapshotFile, int]] = []
         for batch, rows in _candidates(snapshot, file, shape, bounds):
             found = [
                 number
@@ -56,7 +61,11 @@ def find_entries(snapshot: DeltaSnapshot, shape: EntryShape, keys: pa.Table) -> 
             ]
             tables.append(pa.Table.from_batches([batch.take(pa.array(found, pa.int64()))]))
             places += [(file, int(rows[number])) for number in found]
-    return FoundEntries(pa.concat_tables([schema.empty_table(), *tables]), places)
+        return FoundEntries(pa.concat_tables(tables), places)
+
+    found = in_parallel(find, files)
+    entries = pa.concat_tables([schema.empty_table(), *(one.entries for one in found)])
+    return FoundEntries(entries, [place for one in found for place in one.places])
 
 
 def _telling(shape: EntryShape, keys: pa.Table) -> pa.Table:

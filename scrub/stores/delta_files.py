@@ -5,6 +5,7 @@ Nothing here is visible to readers before a commit names the files.
 """
 
 import json
+import math
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,8 @@ from scrub.stores.partition_values import partition_text
 
 ROW_GROUP_ROWS = 65_536
 _LEFT_AS_THEY_ARE = "!$&'()+,-./:;=@_~"
+_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes; texts have none
+_DICTIONARY_SHARE = 0.75
 _TEXT_BOUND_MAX = 32  # characters; longer ones are left out, as other writers cut them off
 
 
@@ -48,7 +51,8 @@ class NewFiles:
                 if parquet.metadata.num_rows == len(set(without)):
                     return
                 kept = _kept(parquet, np.unique(np.array(without, np.int64)))
-                self._write(kept, parquet.schema_arrow, file.partition)
+                columns = _dictionary_columns(parquet.metadata)
+                self._write(kept, parquet.schema_arrow, file.partition, columns)
         except (OSError, pa.ArrowException) as error:
             reason = describe(error)
             raise StoreUnavailable(f"{self._snapshot.relation}: {file.uri}: {reason}") from error
@@ -67,6 +71,7 @@ class NewFiles:
         batches: Iterable[pa.Table],
         schema: pa.Schema,
         partition: Mapping[str, str | None],
+        dictionary: Sequence[str] | None = None,
     ) -> None:
         name = f"part-{uuid.uuid4().hex}.parquet"
         uri = join(self._snapshot.uri, name)
@@ -74,7 +79,12 @@ class NewFiles:
         self._written.append(uri)
         with (
             filesystem.open_output_stream(path) as stream,
-            pq.ParquetWriter(stream, schema, compression="snappy") as writer,
+            pq.ParquetWriter(
+                stream,
+                schema,
+                compression="snappy",
+                use_dictionary=True if dictionary is None else (list(dictionary) or False),
+            ) as writer,
         ):
             for batch in batches:
                 writer.write_table(batch, row_group_size=ROW_GROUP_ROWS)
@@ -144,6 +154,20 @@ def _is_bound(lowest: Any, highest: Any) -> bool:
     if isinstance(lowest, str):
         return max(len(lowest), len(highest)) <= _TEXT_BOUND_MAX
     return isinstance(lowest, int)
+
+
+def _dictionary_columns(metadata: Any) -> list[str]:
+    """The columns that are smaller with a dictionary; looking for one takes most of the time."""
+    if not metadata.num_row_groups:
+        return []
+    group = metadata.row_group(0)
+    chunks = [group.column(leaf) for leaf in range(metadata.num_columns)]
+    return [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.total_uncompressed_size
+        < _DICTIONARY_SHARE * chunk.num_values * _WIDTHS.get(chunk.physical_type, math.inf)
+    ]
 
 
 def _kept(

@@ -28,6 +28,7 @@ from scrub.stores.delta_entries import entry_schema, find_entries, in_key_order
 from scrub.stores.delta_files import NewFiles, remove_action
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, require_writable
 from scrub.stores.entry_states import EntryStates, comparable
+from scrub.stores.in_parallel import in_parallel
 from scrub.stores.locations import normalise
 from scrub.stores.writing import Outcome
 
@@ -180,8 +181,7 @@ def commit_states(
     removes = [remove_action(file) for file in files.values()]
     new = NewFiles(snapshot)
     try:
-        for path, rows in gone.items():
-            new.write_again(files[path], rows)
+        in_parallel(lambda path: new.write_again(files[path], gone[path]), list(gone))
         new.write(in_key_order(_new_entries(shape, given, states), shape))
     except BaseException:
         new.discard()
