@@ -84,7 +84,7 @@ class IndexTable:
         mark = f", t.{_name(MARK)}" if self._is_marked else ""
         values = ", ".join(self._value(column) for column in self.shape.columns)
         locking = " FOR UPDATE OF t" if lock else ""
-        rows: list[Sequence[Any]] = []
+        by_place: dict[tuple[int, str], Sequence[Any]] = {}  # two queries may find the same
         for unknown, some in self._by_nulls(keys):
             on = self._matching(unknown)
             arrays, names = arrays_of(self._telling())
@@ -93,7 +93,8 @@ class IndexTable:
                 f"FROM {self._sql} AS t WHERE EXISTS (SELECT FROM unnest({arrays}) "
                 f"AS k({names}) WHERE {on}){locking}"
             )
-            rows += brief.execute(query, lists_of(some)).fetchall()
+            by_place |= {row[:2]: row for row in brief.execute(query, lists_of(some))}
+        rows = list(by_place.values())
         width = len(self.shape.columns)
         columns = [
             pa.array([row[2 + n] for row in rows], to_arrow(column.type))

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is planned for defects: a rule or a refusal for every kind, and nothing that cannot be."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from repair.planning import REFUSED, plan_repair
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.repair import Action, ActionKind, Entry
+from scrub.model.table import EntryColumn, Table
+from tests.repair.postgres_ground import (
+    BIGINT,
+    STRING,
+    defect_of,
+    index_of,
+    kv_table,
+    table_of,
+)
+
+PAGE = Path(__file__).parents[2] / "docs" / "repair.md"
+RULES = {
+    DefectKind.MISSING: ActionKind.PUT,
+    DefectKind.DANGLING: ActionKind.DELETE,
+    DefectKind.WRONG_STORED_VALUE: ActionKind.REPLACE,
+    DefectKind.DUPLICATE_ENTRY: ActionKind.KEEP_ONE,
+}
+RIGHT: Entry = {"v": "a", "k": 1, "s": "right"}
+WRONG: Entry = {"v": "a", "k": 1, "s": "wrong"}
+
+
+def defect(kind: DefectKind, table: Table | None = None) -> Defect:
+    """One of the kind, as a check tells it."""
+    made = defect_of(table or kv_table(), "by_v", kind, expected=RIGHT, actual=WRONG)
+    match kind:
+        case DefectKind.MISSING:
+            return replace(made, actual=None)
+        case DefectKind.DANGLING:
+            return replace(made, expected=None)
+        case DefectKind.DUPLICATE_ENTRY:
+            return replace(made, actual=RIGHT)
+    return made
+
+
+def only_action(*defects: Defect, table: Table | None = None) -> Action:
+    plan = plan_repair(defects, {"t": table or kv_table()})
+    assert plan.refusals == ()
+    (action,) = plan.actions
+    return action
+
+
+@pytest.mark.parametrize("kind", DefectKind)
+def test_every_kind_has_a_rule_or_a_refusal_with_a_reason_and_a_remedy(kind: DefectKind) -> None:
+    plan = plan_repair([defect(kind)], {"t": kv_table()})
+    if kind in RULES:
+        (action,) = plan.actions
+        assert action.kind is RULES[kind]
+        assert plan.refusals == ()
+    else:
+        (refusal,) = plan.refusals
+        assert plan.actions == ()
+        assert (refusal.reason, refusal.remedy) == REFUSED[kind]
+        assert refusal.reason
+        assert refusal.remedy
+
+
+@pytest.mark.parametrize("kind", DefectKind)
+def test_the_documentation_says_of_every_kind_what_is_done(kind: DefectKind) -> None:
+    row = re.search(rf"^\| `{kind}` \| (.+) \|$", PAGE.read_text("utf-8"), flags=re.MULTILINE)
+    assert row, f"{kind} has no row in docs/repair.md"
+    assert row[1].startswith("refused: ") is (kind in REFUSED)
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_an_action_says_what_must_be_there_and_what_will_be(kind: DefectKind) -> None:
+    action = only_action(defect(kind))
+    before, after = {
+        DefectKind.MISSING: (None, RIGHT),
+        DefectKind.DANGLING: (WRONG, None),
+        DefectKind.WRONG_STORED_VALUE: (WRONG, RIGHT),
+        DefectKind.DUPLICATE_ENTRY: (RIGHT, RIGHT),
+    }[kind]
+    assert (action.before, action.after, action.primary_key) == (before, after, {"k": 1})
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_a_defect_that_does_not_say_what_the_entry_is_is_refused(kind: DefectKind) -> None:
+    told = replace(defect(kind), expected=None, actual=None)
+    plan = plan_repair([told], {"t": kv_table()})
+    assert plan.actions == ()
+    assert "does not say" in plan.refusals[0].reason
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"v": "a", "k": 1},
+        {"v": "a", "k": 1, "s": "x", "more": 1},
+        {"v": "a", "k": "one", "s": "x"},
+        {"v": "a", "k": 2**70, "s": "x"},
+        {"v": 7, "k": 1, "s": "x"},
+        {},
+    ],
+)
+def test_a_defect_that_does_not_fit_the_index_is_refused(entry: Entry) -> None:
+    """As from an older result, or one of another catalog."""
+    told = replace(defect(DefectKind.MISSING), expected=entry)
+    plan = plan_repair([told], {"t": kv_table()})
+    assert plan.actions == ()
+    assert plan.refusals[0].remedy
+
+
+@pytest.mark.parametrize("change", [{"index": "gone"}, {"index": None}, {"table": "gone"}])
+def test_a_defect_of_what_the_catalog_does_not_have_is_refused(change: dict[str, str]) -> None:
+    plan = plan_repair([replace(defect(DefectKind.MISSING), **change)], {"t": kv_table()})
+    assert plan.actions == ()
+    assert "catalog" in plan.refusals[0].reason
+
+
+def test_an_expression_whose_type_nobody_knows_is_refused() -> None:
+    column = EntryColumn(name="v", source="lower(v)", is_expression=True)
+    index = index_of(key={}, columns=(column,), suffix={"k": BIGINT}, stored={"s": STRING})
+    table = table_of({"k": BIGINT, "v": STRING, "s": STRING}, index)
+    plan = plan_repair([defect(DefectKind.MISSING, table)], {"t": table})
+    assert "type" in plan.refusals[0].reason
+
+
+def test_an_index_of_the_database_is_rebuilt_once_whatever_is_wrong_with_it() -> None:
+    native = kv_table(native=True)
+    kinds = [DefectKind.MISSING, DefectKind.DANGLING, DefectKind.WRONG_STORED_VALUE]
+    action = only_action(*(defect(kind) for kind in kinds), table=native)
+    assert action.kind is ActionKind.REINDEX
+
+
+def test_rows_that_share_a_key_of_a_native_unique_index_are_refused() -> None:
+    """Building it anew would fail."""
+    plan = plan_repair([defect(DefectKind.UNIQUE_VIOLATION)], {"t": kv_table(native=True)})
+    assert plan.actions == ()
+    assert len(plan.refusals) == 1
+
+
+def two_indexes() -> Table:
+    other = index_of(key={"s": STRING}, suffix={"k": BIGINT}, name="by_s", relation="t__by_s")
+    plain = index_of(key={"v": STRING}, suffix={"k": BIGINT})
+    return table_of({"k": BIGINT, "v": STRING, "s": STRING, "x": STRING}, plain, other)
+
+
+def two_dangling(table: Table) -> list[Defect]:
+    kind = DefectKind.DANGLING
+    return [
+        defect_of(table, "by_v", kind, actual={"v": "a", "k": 1}),
+        defect_of(table, "by_s", kind, actual={"s": "b", "k": 1}),
+    ]
+
+
+def test_a_row_that_two_indexes_agree_on_is_proposed_and_its_entries_are_kept() -> None:
+    table = two_indexes()
+    plan = plan_repair(two_dangling(table), {"t": table})
+    assert plan.actions == ()
+    assert len(plan.refusals) == 2
+    (lost,) = plan.lost_rows
+    assert lost.columns == {"k": 1, "v": "a", "s": "b"}
+    assert lost.absent_columns == ("x",)
+    assert lost.indexes == ("by_s", "by_v")
+    assert "--recover-rows" not in plan.refusals[0].remedy, "there is no such option"
+
+
+def test_entries_of_a_row_that_is_there_are_no_sign_of_a_lost_one() -> None:
+    table = two_indexes()
+    plan = plan_repair(two_dangling(table), {"t": table}, [("t", {"k": 1})])
+    assert [action.kind for action in plan.actions] == [ActionKind.DELETE] * 2
+    assert plan.lost_rows == ()
+
+
+def test_entries_of_one_index_alone_are_no_sign_of_a_lost_row() -> None:
+    table = two_indexes()
+    plan = plan_repair(two_dangling(table)[:1], {"t": table})
+    assert [action.kind for action in plan.actions] == [ActionKind.DELETE]
+
+
+JSON = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+
+
+@given(
+    kind=st.sampled_from(DefectKind),
+    expected=st.none() | st.dictionaries(st.sampled_from(["v", "k", "s", "z"]), JSON),
+    actual=st.none() | st.dictionaries(st.sampled_from(["v", "k", "s", "z"]), JSON),
+    key=st.none() | st.dictionaries(st.sampled_from(["k", "z"]), JSON),
+)
+def test_every_defect_gets_one_action_or_one_refusal_whatever_it_says(
+    kind: DefectKind, expected: Entry | None, actual: Entry | None, key: Entry | None
+) -> None:
+    told = replace(defect(kind), expected=expected, actual=actual, primary_key=key)
+    plan = plan_repair([told], {"t": kv_table()})
+    assert len(plan.actions) + len(plan.refusals) == 1
