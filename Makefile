@@ -4,6 +4,8 @@
 VENV := .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
+# One worker for tests that need Spark, the other for those that do not.
+WORKERS := --numprocesses 2 --dist loadgroup
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help setup java demo lint check test fuzz torture bench lock clean
@@ -34,10 +36,10 @@ lint: $(READY) ## style, types and the direction of imports
 	$(BIN)/lint-imports
 
 check: lint ## lint and the fast tests; needs no Java
-	$(BIN)/pytest -m fast $(PYTEST_ARGS)
+	$(BIN)/pytest -m fast $(WORKERS) $(PYTEST_ARGS)
 
 test: setup lint ## lint and every test; what CI runs
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(WORKERS) $(PYTEST_ARGS)
 
 fuzz: setup ## mutate a million pairs and compare every verdict with the reference
 	$(BIN)/python -m tests.kv.fuzz $(FUZZ_ARGS)
