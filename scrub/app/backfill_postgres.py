@@ -331,6 +331,8 @@ class PostgresBackfill:
             try:
                 with self._opened() as builds:
                     while not done.wait(_WATCH_SECONDS):
+                        if builds.holder(self.table) is None:
+                            builds.hold(self.table)  # whose session did is gone; the run is not
                         self._look(builds, place, phase, what, on_progress)
                         file = self._pass_on(builds, place, file)
             except (ScrubError, OSError):

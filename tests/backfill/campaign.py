@@ -10,15 +10,10 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Callable
 
 from scrub.model.build import Method, State
 from tests.backfill.kills import Kills, Moment, any_moments
-from tests.backfill.load import QUICK_JVM, Shop, shop
-
-_RESUMABLE = 3
-
-Tell = Callable[[str], None]
+from tests.backfill.load import QUICK_JVM, shop
 
 
 def main() -> int:
@@ -45,33 +40,17 @@ def main() -> int:
             with orders.traffic(given.rate) as traffic:
                 kills.survive(moments, given.kills)
             tell(f"{method}: {kills.made} kills, {traffic.count():,} transactions, none failed")
-            assert orders.differences() == 0, "table and indexes differ in the end"
+            kills.verify()
             kills.remove()
             middle = chance.randint(1, given.rows)
             last = State.MERGING if method is Method.MERGE else State.VALIDATING
             for moment in (Moment(State.BACKFILLING, rows=middle), Moment(last, 0.2)):
-                restart(orders, kills, moment, given.rate, tell)
+                count = kills.survive_restart(moment, given.rate)
+                kills.verify()
+                tell(f"{method} restarted: {count:,} transactions after it, none failed")
+                kills.remove()
     tell("all is well")
     return 0
-
-
-def restart(shop: Shop, kills: Kills, moment: Moment, rate: int, tell: Tell) -> None:
-    """The server crashes in the middle of a run, which survives that or can be resumed."""
-    with shop.traffic(rate):  # it fails with the server, as it should
-        command = kills.run()
-        assert moment.wait(shop, command), f"it ended too soon: {command.said}"
-        progress = shop.progress()
-        shop.restart()
-    with shop.traffic(rate) as traffic:
-        code = command.end()
-        outcome = "the run survived"
-        if code == _RESUMABLE:
-            outcome = f"the run ended ({command.said.splitlines()[0]}) and was resumed"
-            command = kills.resume()
-        kills.finish(command)
-    tell(f"{kills.method} server restarted {moment}: {progress}: {outcome}")
-    tell(f"{kills.method} restarted: {traffic.count():,} transactions after it, none failed")
-    kills.remove()
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ from typing import Any
 import psycopg
 
 from scrub.model.build import DUTIES, Method, State
-from tests.backfill.load import INDEXES, Command, Shop, progress_of
+from tests.backfill.load import INDEXES, QUICK_JVM, Command, Shop, progress_of
 
 _POLL_SECONDS = 0.003
+_RESUMABLE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,23 @@ class Kills:
             command = self._go_on(progress.state)
         self.finish(command)
 
+    def survive_restart(self, moment: Moment, rate: int) -> int:
+        """The server crashes in the middle of a run, which survives that or can be resumed."""
+        with self.shop.traffic(rate):  # it fails with the server, as it should
+            command = self.run()
+            assert moment.wait(self.shop, command), f"it ended too soon: {command.said}"
+            progress = self.shop.progress()
+            self.shop.restart()
+        with self.shop.traffic(rate) as traffic:
+            code = command.end()
+            outcome = "the run survived"
+            if code == _RESUMABLE:
+                outcome = f"the run ended ({command.said.splitlines()[0]}) and was resumed"
+                command = self.resume()
+            self.finish(command)
+        self.tell(f"{self.method} server restarted {moment}: {progress}: {outcome}")
+        return traffic.count()
+
     def run(self) -> Command:
         return self.shop.command(
             "run", "orders", *INDEXES, "--method", self.method, "--execute", *self.options
@@ -133,6 +151,13 @@ class Kills:
     def _again(self) -> Command:
         self.remove()
         return self.run()
+
+    def verify(self) -> None:
+        """Nobody writes any more: the check is clean, and the server finds no difference either."""
+        command = self.shop.command("verify", "orders", *INDEXES, *QUICK_JVM)
+        assert command.end() == 0, command.said
+        assert self.shop.differences() == 0
+        self.tell(f"{self.method} the check is clean")
 
     def remove(self) -> None:
         """Drop what was published; nothing may be left of it."""

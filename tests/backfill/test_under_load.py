@@ -35,16 +35,24 @@ def test_killed_three_times_under_load(orders: Shop, method: Method, spark: Any)
         Moment(State.BACKFILLING, rows=chance.randint(1, ROWS)),
         Moment(State.MERGING if method is Method.MERGE else State.VALIDATING, seconds(0, 0.3)),
     ]
-    lines: list[str] = []
-    kills = Kills(orders, method, QUICK_JVM, lines.append)
-    try:
-        with orders.traffic(TRANSACTIONS_A_SECOND) as traffic:
-            kills.survive(moments, len(moments))
-        assert traffic.count() > 0
-        assert orders.differences() == 0
-        result = run_check(CheckRequest(catalog=orders.catalog, fresh=True), spark=spark)
-        assert result.status is Status.CLEAN
-    except AssertionError as error:
-        raise AssertionError("\n".join(lines)) from error
-    assert kills.made == 3
+    kills = Kills(orders, method, QUICK_JVM)  # what it prints is shown if it fails
+    with orders.traffic(TRANSACTIONS_A_SECOND) as traffic:
+        kills.survive(moments, len(moments))
+    assert traffic.count() > 0
+    assert kills.made == len(moments)
+    assert_clean(orders, spark)
     kills.remove()
+
+
+def test_a_server_that_crashes_and_comes_back(orders: Shop, spark: Any) -> None:
+    kills = Kills(orders, Method.INIT_PUT, (*QUICK_JVM, "--rows-per-second", "20000"))
+    moment = Moment(State.BACKFILLING, rows=random.randint(1, ROWS // 2))
+    assert kills.survive_restart(moment, TRANSACTIONS_A_SECOND) > 0
+    assert_clean(orders, spark)
+    kills.remove()
+
+
+def assert_clean(orders: Shop, spark: Any) -> None:
+    assert orders.differences() == 0
+    result = run_check(CheckRequest(catalog=orders.catalog, fresh=True), spark=spark)
+    assert result.status is Status.CLEAN
