@@ -10,7 +10,7 @@ from typing import Any
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 
-_REDACTED = "[redacted"
+_REDACTED = ("[redacted]", "[redacted, differs]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,27 @@ def read_result(path: Path) -> EarlierResult:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _no_result(path, "it is no text") from error
     try:
         document = json.loads(text)
         records = _of_document(document) if "defects" in document else iter([document])
     except (json.JSONDecodeError, TypeError):
         records = _of_lines(path, text)
-    return _result(path, list(records))
+    except RecursionError as error:
+        raise _no_result(path, "it is nested too deeply") from error
+    try:
+        listed = list(records)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _no_result(path, str(error)) from error
+    return _result(path, listed)
+
+
+def _no_result(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{path} is not a result of scrub check: {why}",
+        hint="give a result of scrub check --format json or jsonl, or of --all-defects",
+    )
 
 
 def _of_document(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -73,12 +88,9 @@ def _result(path: Path, records: list[Mapping[str, Any]]) -> EarlierResult:
                     rows[record["table"]] = max(rows.get(record["table"], 0), int(record["rows"]))
                 case "defect":
                     defects.append(_defect(record))
-        except (KeyError, ValueError, AttributeError) as error:
-            raise UsageError(
-                f"{path} is not a result of scrub check: {error}",
-                hint="give a result of scrub check --format json or jsonl, or of --all-defects",
-            ) from error
-    if _REDACTED in json.dumps([[d.expected, d.actual] for d in defects], ensure_ascii=False):
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise _no_result(path, str(error)) from error
+    if any(map(_is_redacted, defects)):
         raise UsageError(
             f"{path} was written with --redact, so it does not say what entries should be",
             hint="check again without --redact",
@@ -86,7 +98,21 @@ def _result(path: Path, records: list[Mapping[str, Any]]) -> EarlierResult:
     return EarlierResult(tuple(defects), rows, shown, total)
 
 
+def _is_redacted(defect: Defect) -> bool:
+    values = [*(defect.expected or {}).values(), *(defect.actual or {}).values()]
+    return any(value in _REDACTED for value in values)
+
+
 def _defect(record: Mapping[str, Any]) -> Defect:
+    for name in ("primary_key", "index_key", "expected", "actual"):
+        entry = record.get(name)
+        if entry is None:
+            continue
+        if any(isinstance(value, dict | list) for value in entry.values()):
+            raise TypeError(f"{name} of a defect holds more than plain values")
+    for name in ("table", "kind"):
+        if not isinstance(record[name], str):
+            raise TypeError(f"{name} of a defect is no text")
     return Defect(
         kind=DefectKind(record["kind"]),
         table=record["table"],

@@ -98,8 +98,11 @@ def execute_undo(
 
 def list_runs(catalog: Path) -> list[RunRecord]:
     """The repairs and undos that all stores remember, the latest first."""
-    found = [record for _, store in _all_stores(load_catalog(catalog)) for record in store.runs()]
-    return sorted(found, key=lambda record: record.started, reverse=True)
+    with ExitStack() as stack:
+        stores = _all_stores(load_catalog(catalog), stack)
+        # Several tables may share a store, which remembers the runs of all of them.
+        found = {record.run: record for _, store in stores for record in store.runs()}
+    return sorted(found.values(), key=lambda record: record.started, reverse=True)
 
 
 def show_run(catalog: Path, run: str) -> tuple[RunRecord, list[JournalRecord]]:
@@ -111,7 +114,8 @@ def show_run(catalog: Path, run: str) -> tuple[RunRecord, list[JournalRecord]]:
 def forget_runs(catalog: Path, days: float) -> int:
     """Remove from the journals what ended longer ago; undone it cannot be any more."""
     before = datetime.now(UTC) - timedelta(days=days)
-    return sum(store.forget(before) for _, store in _all_stores(load_catalog(catalog)))
+    with ExitStack() as stack:
+        return sum(store.forget(before) for _, store in _all_stores(load_catalog(catalog), stack))
 
 
 class _Repair:
@@ -194,7 +198,7 @@ class _Repair:
             rows = result.rows.get(self.table.name)
             return result.defects, rows, None, None
         before = self._check(limit=self.request.max_changes)
-        rows = max((o.rows or 0 for o in before.outcomes), default=None)
+        rows = max((o.rows for o in before.outcomes if o.rows is not None), default=None)
         hidden = before.defects_total - len(before.defects)
         over = (
             f"there are {before.defects_total:,} defects, more than --max-changes "
@@ -231,10 +235,10 @@ class _Repair:
         changes = len(plan.actions)
         if changes > self.request.max_changes:
             return f"{changes:,} changes are more than --max-changes {self.request.max_changes:,}"
-        if rows and changes > max(1.0, rows * self.request.max_fraction):
-            share = changes / rows
+        if rows is not None and changes > max(1.0, rows * self.request.max_fraction):
+            share = f"{changes / rows:.1%} of {rows:,} rows" if rows else "many for an empty table"
             return (
-                f"{changes:,} changes are {share:.1%} of {rows:,} rows, more than --max-fraction "
+                f"{changes:,} changes are {share}, more than --max-fraction "
                 f"{self.request.max_fraction:g}; so much damage often has a cause of its own"
             )
         return None

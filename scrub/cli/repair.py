@@ -14,6 +14,7 @@ from scrub.model.request import SparkOptions
 
 _LEFT_EXIT_CODE = 1
 _LIMIT_EXIT_CODE = 2
+_INCOMPLETE_EXIT_CODE = 3
 _execute = click.option("--execute", is_flag=True, help="Do it; without, only show what it is.")
 _format = click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
                        show_default=True, help="How the result is written.")  # fmt: skip
@@ -24,7 +25,7 @@ def repair() -> None:
     """Bring indexes to agree with their tables. Shows what it would do; --execute does it.
 
     Exits with 0 when nothing is left to repair, 1 when something was refused or is left, 2 when a
-    limit forbids it.
+    limit forbids it, 3 when the check before could not look at everything.
     """
 
 
@@ -127,7 +128,12 @@ def _exit_code(report: RepairReport) -> int:
         return report.after.exit_code
     is_left = bool(report.plan.refusals or report.left)
     is_planned = bool(report.plan.actions) and not report.done
-    return _LEFT_EXIT_CODE if is_left or is_planned else 0
+    if is_left or is_planned:
+        return _LEFT_EXIT_CODE
+    is_incomplete = report.before is not None and any(
+        outcome.status == "incomplete" for outcome in report.before.outcomes
+    )
+    return _INCOMPLETE_EXIT_CODE if is_incomplete else 0
 
 
 @click.command()

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub repair`, `undo` and `journal` as typed, with defects of an earlier result: no Spark."""
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports import as_json, as_jsonl
+from reports.redaction import redact_result
+from scrub.app.earlier_result import read_result
+from scrub.catalog import load_catalog
+from scrub.cli import main
+from scrub.cli.repair import _exit_code
+from scrub.errors import UsageError
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.repair import RepairPlan, RepairReport
+from tests.postgres_server import Database
+from tests.repair.postgres_ground import Ground, defect_of
+from tests.reports.results import RESULTS
+
+Scrub = Callable[..., int]
+ROWS = 100
+
+
+@pytest.fixture
+def ground(database: Database, tmp_path: Path) -> Ground:
+    """Orders with three defects, and a second table in the same database."""
+    database.run(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, customer_id bigint, status text)",
+        "CREATE TABLE orders__by_customer (customer_id bigint, id bigint, status text)",
+        "CREATE TABLE others (id bigint PRIMARY KEY)",
+        f"INSERT INTO orders SELECT i, i % 7, 'open' FROM generate_series(1, {ROWS}) AS i",
+        "INSERT INTO orders__by_customer SELECT customer_id, id, status FROM orders",
+        "DELETE FROM orders__by_customer WHERE id = 17",
+        "UPDATE orders__by_customer SET status = 'sent' WHERE id = 42",
+        "INSERT INTO orders__by_customer VALUES (5, 1005, 'open')",
+    )
+    columns = {"id": {"type": "bigint"}, "customer_id": {"type": "bigint"}}
+    orders = {
+        "store": "shop",
+        "columns": {**columns, "status": {"type": "string"}},
+        "primary_key": ["id"],
+        "indexes": {"by_customer": {"columns": ["customer_id"], "storing": ["status"]}},
+    }
+    others = {"store": "shop", "columns": {"id": {"type": "bigint"}}, "primary_key": ["id"]}
+    document = {
+        "version": 1,
+        "stores": {"shop": {"kind": "postgres", "url": database.url}},
+        "tables": {"orders": orders, "others": others},
+    }
+    catalog = tmp_path / "scrub.yaml"
+    catalog.write_text(json.dumps(document))
+    return Ground(database, load_catalog(catalog).tables["orders"])
+
+
+@pytest.fixture
+def scrub(ground: Ground, tmp_path: Path) -> Scrub:
+    def run(command: str, *arguments: object) -> int:
+        catalog = ["--catalog", str(tmp_path / "scrub.yaml")]
+        try:
+            return main.run([*command.split(), *map(str, arguments), *catalog])
+        except SystemExit as stop:
+            return int(stop.code or 0)
+
+    return run
+
+
+def result_file(
+    folder: Path, defects: Sequence[Defect], rows: int | None = ROWS, lines: bool = False
+) -> Path:
+    """As `scrub check` writes it."""
+    check = {"type": "check", "table": "orders", "index": "by_customer", "rows": rows}
+    told = [
+        {
+            "kind": d.kind,
+            "table": d.table,
+            "index": d.index,
+            "primary_key": d.primary_key,
+            "index_key": d.index_key,
+            "expected": d.expected,
+            "actual": d.actual,
+        }
+        for d in defects
+    ]
+    path = folder / "result.json"
+    if lines:
+        records = [check, *({"type": "defect", **one} for one in told)]
+        path.write_text("\n".join(map(json.dumps, records)))
+    else:
+        tables = [{"table": "orders", "checks": [check]}]
+        path.write_text(json.dumps({"schema_version": 1, "tables": tables, "defects": told}))
+    return path
+
+
+@pytest.mark.parametrize("lines", [False, True], ids=["json", "jsonl"])
+def test_a_repair_is_previewed_executed_shown_and_undone(
+    ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: bool
+) -> None:
+    file = result_file(tmp_path, ground.defects(), lines=lines)
+    before = ground.contents("by_customer")
+    assert scrub("repair table orders --from", file) == 1
+    assert "nothing was changed; 3 changes would be made" in capsys.readouterr().out
+    assert ground.contents("by_customer") == before
+    assert ground.database.rows("SELECT to_regclass('scrub_runs')") == [(None,)]
+
+    assert scrub("repair table orders --execute --from", file) == 0
+    said = re.search(
+        r"3 done; to take it back: scrub undo (\w+) --execute", capsys.readouterr().out
+    )
+    assert said
+    assert ground.defects() == []
+
+    assert scrub("journal list") == 0
+    assert capsys.readouterr().out.count(said[1]) == 1, "two tables share the journal"
+    assert scrub("journal show", said[1]) == 0
+    assert "id=42" in capsys.readouterr().out
+    assert scrub("undo", said[1]) == 0
+    assert "did 3 changes that can be taken back" in capsys.readouterr().out
+    assert ground.defects() == []
+    assert scrub("undo --execute", said[1]) == 0
+    assert "3 taken back, 0 refused" in capsys.readouterr().out
+    assert ground.contents("by_customer") == before
+    assert scrub("undo --execute", said[1]) == 0
+    assert "0 taken back, 0 refused" in capsys.readouterr().out
+    assert scrub("journal prune --older-than 0 --execute") == 0
+    assert scrub("undo", said[1]) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [
+        (ROWS, ["--max-changes=2"]),
+        (ROWS, ["--max-fraction=0.02"]),
+        (0, []),
+    ],
+    ids=["changes", "fraction", "a table that is empty"],
+)
+def test_over_a_limit_nothing_is_written_not_even_a_journal(
+    ground: Ground,
+    scrub: Scrub,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    rows: int,
+    options: list[str],
+) -> None:
+    before = ground.contents("by_customer")
+    file = result_file(tmp_path, ground.defects(), rows=rows)
+    assert scrub("repair table orders --execute --from", file, *options) == 2
+    assert "nothing was changed: 3 changes are" in capsys.readouterr().out
+    assert ground.contents("by_customer") == before
+    assert ground.database.rows("SELECT to_regclass('scrub_runs')") == [(None,)]
+
+
+def test_only_the_chosen_kinds_are_repaired(ground: Ground, scrub: Scrub, tmp_path: Path) -> None:
+    file = result_file(tmp_path, ground.defects())
+    kinds = ["--kind", "missing_index_entry", "--kind", "wrong_stored_value"]
+    assert scrub("repair table orders --execute --from", file, *kinds) == 0
+    assert [defect.kind for defect in ground.defects()] == [DefectKind.DANGLING]
+
+
+def test_what_is_refused_is_listed_and_the_rest_is_done(
+    ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = {"customer_id": 1, "id": 1, "status": "open"}
+    clash = defect_of(ground.table, "by_customer", DefectKind.UNIQUE_VIOLATION, expected=entry)
+    file = result_file(tmp_path, [*ground.defects(), clash])
+    assert scrub("repair table orders --execute --format json --from", file) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"] == {"done": 3}
+    assert [refusal["defect_kind"] for refusal in told["refusals"]] == ["unique_violation"]
+    assert {action["in_order"] for action in told["actions"]} == {True}
+
+
+def test_defects_that_the_foreground_fixed_since_are_left_alone_and_reported_so(
+    ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = result_file(tmp_path, ground.defects())
+    ground.database.run(
+        "DELETE FROM orders__by_customer",
+        "INSERT INTO orders__by_customer SELECT customer_id, id, status FROM orders",
+    )
+    assert scrub("repair table orders --execute --from", file) == 0
+    assert "3 left alone: it was right already" in capsys.readouterr().out
+
+
+def test_real_results_are_read_back_and_redacted_ones_are_refused(tmp_path: Path) -> None:
+    result = RESULTS["defective"]()
+    path = tmp_path / "result"
+    for renderer in (as_json, as_jsonl):
+        path.write_text(renderer.render(result))
+        told = read_result(path).defects
+        assert [defect.id for defect in told] == [defect.id for defect in result.defects]
+        assert [d.expected for d in told] == [d.expected for d in result.defects]
+        path.write_text(renderer.render(redact_result(result)))
+        with pytest.raises(UsageError, match="--redact"):
+            read_result(path)
+
+
+def test_a_value_that_looks_redacted_in_part_is_a_value(ground: Ground, tmp_path: Path) -> None:
+    entry = {"customer_id": 1, "id": 1, "status": "was [redacted] before"}
+    defect = defect_of(ground.table, "by_customer", DefectKind.DANGLING, actual=entry)
+    assert len(read_result(result_file(tmp_path, [defect])).defects) == 1
+
+
+def test_an_incomplete_check_before_a_repair_is_never_told_as_nothing_left() -> None:
+    report = RepairReport(table="orders", plan=RepairPlan((), ()), before=RESULTS["incomplete"]())
+    assert _exit_code(report) == 3
+    assert _exit_code(replace(report, before=RESULTS["clean"]())) == 0
+
+
+BROKEN = [
+    "{",
+    "[]",
+    "7",
+    '"defects"',
+    '{"defects": 3}',
+    '{"defects": [3]}',
+    '{"defects": [{}]}',
+    '{"defects": [], "tables": [{"checks": [{}]}]}',
+    '{"type": "check", "table": "t", "rows": []}',
+    '{"type": "defect", "kind": "no such kind", "table": "t"}',
+    '{"type": "defect", "kind": "dangling_secondary_index", "table": 7}',
+    '{"type": "defect", "kind": "dangling_secondary_index", "table": "t", "actual": "x"}',
+    '{"type": "defect", "kind": "dangling_secondary_index", "table": "t", "actual": {"k": [1]}}',
+    "[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=[text[:60] for text in BROKEN])
+def test_a_file_that_is_no_result_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"broken\.json") as caught:
+        read_result(path)
+    assert caught.value.hint
+
+
+def test_a_file_of_other_bytes_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "broken.json"
+    path.write_bytes(b"\xff\xfe\x00PAR1")
+    with pytest.raises(UsageError, match=r"broken\.json"):
+        read_result(path)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["type", "kind", "table", "defects", "tables", "checks", "rows", "actual"]
+            ),
+            inner | st.sampled_from(["defect", "check", "run", *DefectKind]),
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(document=JSON)
+def test_any_json_is_read_or_refused_and_never_crashes(
+    tmp_path_factory: pytest.TempPathFactory, document: Any
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(json.dumps(document))
+    with contextlib.suppress(UsageError):
+        read_result(path)
