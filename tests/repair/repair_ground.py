@@ -104,10 +104,14 @@ class Lake:
         self, relation: str, names: Sequence[str], rows: Sequence[Row], sources: Sequence[str]
     ) -> None:
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-        types = [ARROW[self.columns.get(source, "boolean")] for source in sources]
+        types = [self._arrow(source) for source in sources]
         arrays = [pa.array(list(c), t) for c, t in zip(columns, types, strict=True)]
         data = pa.Table.from_arrays(arrays, names=list(names))
         write_deltalake(str(self.root / relation), data, mode="overwrite")
+
+    def _arrow(self, source: str) -> pa.DataType:
+        """The type of a column, or of an expression over columns."""
+        return ARROW[self.columns.get(source, "string" if "(" in source else "boolean")]
 
     def index(self, name: str) -> Index:
         return self.table.index(name)
