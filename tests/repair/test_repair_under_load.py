@@ -181,7 +181,10 @@ def repairs_of(ground: Ground) -> list[str]:
 
 def free(ground: Ground) -> None:
     """The server notices by itself that a session's process is gone."""
-    query = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"
+    query = (
+        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND database = "
+        "(SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
     until(lambda: not ground.database.rows(query))
 
 
