@@ -211,6 +211,10 @@ class ModelBuild:
         return False
 
     @property
+    def rows_per_second(self) -> int | None:
+        return None
+
+    @property
     def indexes(self) -> Sequence[str]:
         return (INDEX,)
 

@@ -64,7 +64,7 @@ def test_temporary_index_records_no_deletes_before_it_records_puts(
     """cockroach#75720: merged, such a deletion would delete what was put back since."""
     if not rule:
         monkeypatch.setitem(
-            MERGE_DUTIES,  # type: ignore[arg-type]
+            MERGE_DUTIES,
             State.DELETE_ONLY,
             Duties(Duty.NOTHING, Duty.TOMBSTONE),
         )
@@ -219,13 +219,14 @@ def test_what_a_late_writer_puts_back_is_not_deleted_by_an_earlier_record(
                 "UPDATE t SET v = 'a' FROM (SELECT pg_advisory_lock(1)::text) AS gate (passed) "
                 "WHERE k = 1 AND passed IS NOT NULL"
             )
-            writing = Background(lambda: late.execute(statement) and late.commit())
+            writing = Background(lambda: late.execute(statement))
             until(ground.is_waiting)
             ground.build.advance(State.WRITE_AND_DELETE)
             database.run("UPDATE t SET v = 'elsewhere' WHERE k = 1")
             assert ("a", 1, True) in ground.recorded()
             gate.execute("SELECT pg_advisory_unlock(1)")
             writing.result()
+            late.commit()
             assert not ground.build.blockers()
         ground.publish()
         ground.assert_right()

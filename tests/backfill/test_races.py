@@ -269,7 +269,7 @@ def test_row_that_moves_into_a_finished_chunk_is_put_by_its_writer(
 ) -> None:
     if not rule:
         monkeypatch.setitem(
-            INIT_PUT_DUTIES,  # type: ignore[arg-type]
+            INIT_PUT_DUTIES,
             State.BACKFILLING,
             Duties(Duty.TOMBSTONE),
         )
@@ -480,9 +480,8 @@ def test_two_writers_of_one_value_in_a_public_unique_index_wait_for_each_other(
         for end, refused in (("commit", True), ("rollback", False)):
             with ground.writer() as first:
                 first.execute(f"INSERT INTO t VALUES (20, '{end}')")
-                second = Background(
-                    lambda end=end: database.run(f"INSERT INTO t VALUES (21, '{end}')")
-                )
+                insert = f"INSERT INTO t VALUES (21, '{end}')"
+                second = Background(partial(database.run, insert))
                 until(ground.is_waiting)
                 getattr(first, end)()
                 if refused:
@@ -594,15 +593,15 @@ def test_truncate_empties_the_index_or_its_entries_would_be_left(
     database: Database, monkeypatch: pytest.MonkeyPatch, rule: bool
 ) -> None:
     if not rule:
-        monkeypatch.setattr(
-            beginning,
-            "emptying",
-            lambda entry, *_: (
-                f"CREATE OR REPLACE FUNCTION {entry.emptier}() RETURNS trigger "
-                "LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
-            ),
-        )
-        monkeypatch.setattr(build, "emptying", beginning.emptying)
+        for module in (beginning, build):
+            monkeypatch.setattr(
+                module,
+                "emptying",
+                lambda entry, *_: (
+                    f"CREATE OR REPLACE FUNCTION {entry.emptier}() RETURNS trigger "
+                    "LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+                ),
+            )
     with building(database, kv_table(unique=False), Method.INIT_PUT, TABLE, ROWS) as ground:
         ground.arrive_at(State.BACKFILLING)
         database.run("TRUNCATE t")
