@@ -23,12 +23,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not any(item.get_closest_marker(cost) for cost in ("spark", "slow")):
             item.add_marker(pytest.mark.fast)
-            if "kv" in item.path.parts:
-                # Together, since the last of them counts what the others have seen.
-                item.add_marker(pytest.mark.xdist_group("kv"))
-        else:
-            # One worker after the other: a session is shared, and takes both cores.
+        if item.get_closest_marker("spark"):
+            # One worker for all of them: the session is shared, and takes both cores.
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif "kv" in item.path.parts:
+            # Together, since the last of them counts what the others have seen.
+            item.add_marker(pytest.mark.xdist_group("kv"))
 
 
 @pytest.fixture(scope="session")
