@@ -205,8 +205,8 @@ def compare(
                 table,
                 index,
                 kind,
-                expected=(lacking or wanted or [None])[0],
-                actual=(wrong or found or [None])[0],
+                expected=next(iter(lacking or wanted), None),
+                actual=next(iter(wrong or found), None),
             )
 
 

@@ -4,6 +4,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -115,7 +116,7 @@ def test_a_defect_that_does_not_fit_the_index_is_refused(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("change", [{"index": "gone"}, {"index": None}, {"table": "gone"}])
-def test_a_defect_of_what_the_catalog_does_not_have_is_refused(change: dict[str, str]) -> None:
+def test_a_defect_of_what_the_catalog_does_not_have_is_refused(change: dict[str, Any]) -> None:
     plan = plan_repair([replace(defect(DefectKind.MISSING), **change)], {"t": kv_table()})
     assert plan.actions == ()
     assert "catalog" in plan.refusals[0].reason

@@ -873,8 +873,8 @@ def test_a_repair_that_is_cut_off_anywhere_is_completed_by_running_it_again(
     assert all(one.outcome in LIVE and one.in_order for one in done)
     ground.assert_right()
     assert len(ground.journal("first")) + len(ground.journal("second")) == len(found)
-    with ground.repairs() as store:
-        assert all(record.finished for record in store.runs())
+    with ground.repairs() as opened:
+        assert all(record.finished for record in opened.runs())
     ground.undo("second")
     ground.undo("first")
     assert ground.contents() == before

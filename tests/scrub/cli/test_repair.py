@@ -21,7 +21,7 @@ from scrub.cli import main
 from scrub.cli.repair import _exit_code
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
-from scrub.model.repair import RepairPlan, RepairReport
+from scrub.model.repair import Entry, RepairPlan, RepairReport
 from tests.postgres_server import Database
 from tests.repair.postgres_ground import Ground, defect_of
 from tests.reports.results import RESULTS
@@ -169,7 +169,7 @@ def test_only_the_chosen_kinds_are_repaired(ground: Ground, scrub: Scrub, tmp_pa
 def test_what_is_refused_is_listed_and_the_rest_is_done(
     ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entry = {"customer_id": 1, "id": 1, "status": "open"}
+    entry: Entry = {"customer_id": 1, "id": 1, "status": "open"}
     clash = defect_of(ground.table, "by_customer", DefectKind.UNIQUE_VIOLATION, expected=entry)
     file = result_file(tmp_path, [*ground.defects(), clash])
     assert scrub("repair table orders --execute --format json --from", file) == 1
@@ -205,7 +205,7 @@ def test_real_results_are_read_back_and_redacted_ones_are_refused(tmp_path: Path
 
 
 def test_a_value_that_looks_redacted_in_part_is_a_value(ground: Ground, tmp_path: Path) -> None:
-    entry = {"customer_id": 1, "id": 1, "status": "was [redacted] before"}
+    entry: Entry = {"customer_id": 1, "id": 1, "status": "was [redacted] before"}
     defect = defect_of(ground.table, "by_customer", DefectKind.DANGLING, actual=entry)
     assert len(read_result(result_file(tmp_path, [defect])).defects) == 1
 
