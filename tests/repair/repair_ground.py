@@ -65,6 +65,25 @@ class Lake:
         columns: Mapping[str, str] | None = None,
         primary_key: Sequence[str] = ("id",),
     ) -> None:
+        self._describe(root, indexes, columns, primary_key)
+        self.write_rows(*rows)
+        for name in self.plans:
+            self.write(name, self.demanded(name).elements())
+
+    @classmethod
+    def reopened(cls, root: Path, indexes: Mapping[str, IndexPlan]) -> "Lake":
+        """A lake that another process has made."""
+        lake = cls.__new__(cls)
+        lake._describe(root, indexes, None, ("id",))
+        return lake
+
+    def _describe(
+        self,
+        root: Path,
+        indexes: Mapping[str, IndexPlan] | None,
+        columns: Mapping[str, str] | None,
+        primary_key: Sequence[str],
+    ) -> None:
         self.root = root
         self.columns = dict(columns or COLUMNS)
         self.plans = dict(indexes or {"by_customer": BY_CUSTOMER})
@@ -84,9 +103,6 @@ class Lake:
         path.write_text(json.dumps(catalog))
         self.table: Table = load_catalog(path).tables["orders"]
         self.store = Store(name="lake", kind="delta", path=str(root))
-        self.write_rows(*rows)
-        for name in self.plans:
-            self.write(name, self.demanded(name).elements())
 
     def repairs(self) -> DeltaRepairs:
         return DeltaRepairs(self.store)
