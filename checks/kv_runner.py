@@ -45,6 +45,7 @@ from scrub.codec.digest import Salt
 from scrub.codec.kv.pairs import INVALID
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.table import Index
+from scrub.spark.arrow_frames import frame_of
 from scrub.spark.collecting import collect_arrow, translated
 from scrub.spark.failures import cause_in_worker, reason_of
 from scrub.spark.session import shares_python
@@ -214,7 +215,7 @@ class _KvRun:
             for slot in differing:
                 index = self.plan.table.index(self.spec.indexes[slot])
                 if entries is None:
-                    of_slot = self.spark.createDataFrame(few[slot]).coalesce(1)
+                    of_slot = frame_of(self.spark, few[slot]).coalesce(1)
                     frame = differences(of_slot, index, slot, shuffle=False)
                     defects = NamedDefects(frame, tuple(frame.collect()))
                 else:

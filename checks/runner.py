@@ -53,6 +53,7 @@ from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import Progress
 from scrub.model.request import Engine, Strategy
+from scrub.spark.arrow_frames import frame_of
 from scrub.spark.collecting import collect_arrow, translated
 from scrub.spark.failures import cause_in_worker, reason_of
 from scrub.spark.session import shares_python
@@ -347,7 +348,7 @@ class _Run:
         job = sifting(self.spark, parts, relations, numbers, self.scan.salt)
         found = job.sift(collect_arrow(job.gathering)) or {}
         return {
-            number: self.spark.createDataFrame(pa.Table.from_batches([rows])).coalesce(1)
+            number: frame_of(self.spark, pa.Table.from_batches([rows])).coalesce(1)
             for number, rows in found.items()
         }
 

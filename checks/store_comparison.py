@@ -16,6 +16,7 @@ from checks.slots import Relation, Slot, scan_spec
 from scrub.codec.digest import Salt
 from scrub.model.predicate import ColumnTerm
 from scrub.model.request import Strategy
+from scrub.spark.arrow_frames import frame_of
 from scrub.stores.base import ComparingStore, EntrySource, ReadableStore
 
 NAMED_MAX = 1_000_000
@@ -77,7 +78,7 @@ def entry_frame(spark: SparkSession, slot: Slot, entries: pa.Table, expected: bo
         f"k{n}" if n < identifying else f"s{n - identifying}": of_side.column(name)
         for n, name in enumerate(_source_names(slot))
     }
-    return spark.createDataFrame(pa.table(columns)).coalesce(1)
+    return frame_of(spark, pa.table(columns)).coalesce(1)
 
 
 def _source_names(slot: Slot) -> list[str]:
