@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from repair.executing import Executor
 from repair.planning import plan_repair
 from scrub.app.check_tables import run_check
+from scrub.app.delta_selection import lazy_session
 from scrub.app.earlier_result import read_result
 from scrub.app.repair_stores import open_repairs
 from scrub.app.selection import near
@@ -32,6 +33,7 @@ from scrub.model.repair import (
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult
 from scrub.model.table import Table
+from scrub.stores.base import SessionProvider
 from scrub.stores.repairing import JournalRecord, RepairingStore, RunRecord
 
 if TYPE_CHECKING:
@@ -127,11 +129,12 @@ class _Repair:
         spark: "SparkSession | None",
         spark_options: SparkOptions | None,
         on_progress: ProgressListener,
+        session: SessionProvider,
     ) -> None:
         self.request = request
         self.catalog = load_catalog(request.catalog)
         self.table = _table_of(self.catalog, request)
-        self.store = open_repairs(self.catalog, self.table)
+        self.store = open_repairs(self.catalog, self.table, session)
         self._spark, self._spark_options = spark, spark_options
         self._on_progress = on_progress
 
@@ -251,9 +254,10 @@ def _repair(
     spark_options: SparkOptions | None,
     on_progress: ProgressListener,
 ) -> Iterator[_Repair]:
-    repair = _Repair(request, spark, spark_options, on_progress)
-    with closing(repair.store):
-        yield repair
+    with lazy_session(spark, spark_options, on_progress) as session:
+        repair = _Repair(request, spark, spark_options, on_progress, session)
+        with closing(repair.store):
+            yield repair
 
 
 def _table_of(catalog: Catalog, request: RepairRequest) -> Table:
@@ -290,14 +294,16 @@ def _all_stores(
     catalog: Catalog, stack: ExitStack | None = None
 ) -> Iterator[tuple[Table, RepairingStore]]:
     """A writable store for each table that is in one; the same store may come more than once."""
-    for table in catalog.tables.values():
-        try:
-            store = open_repairs(catalog, table)
-        except UsageError:
-            continue
-        if stack is not None:
-            stack.enter_context(closing(store))
-        yield table, store
+    with ExitStack() as own:
+        sessions = stack if stack is not None else own
+        session = sessions.enter_context(lazy_session(None, None, ignore_progress))
+        for table in catalog.tables.values():
+            try:
+                store = open_repairs(catalog, table, session)
+            except UsageError:
+                continue
+            sessions.enter_context(closing(store))
+            yield table, store
 
 
 def _new_run() -> str:

@@ -6,6 +6,7 @@ from typing import Protocol
 from scrub.catalog import Catalog
 from scrub.errors import UsageError
 from scrub.model.table import Table
+from scrub.stores.base import SessionProvider
 from scrub.stores.repairing import RepairingStore
 
 
@@ -15,8 +16,11 @@ class ClosableRepairs(RepairingStore, Protocol):
     def close(self) -> None: ...
 
 
-def open_repairs(catalog: Catalog, table: Table) -> ClosableRepairs:
-    """The store of the table's indexes; says why there is none."""
+def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> ClosableRepairs:
+    """The store of the table's indexes; says why there is none.
+
+    A session is asked for only where Spark alone knows what an index's expressions mean.
+    """
     if table.kv is not None:
         raise UsageError(f"table {table.name} is in key-value layout, which is not repaired")
     elsewhere = [i.name for i in table.indexes if not i.native and i.store != table.store]
@@ -32,9 +36,10 @@ def open_repairs(catalog: Catalog, table: Table) -> ClosableRepairs:
 
             return PostgresRepairs(store)
         case "delta":
+            from repair.spark_row_entries import entries_with_spark
             from scrub.stores.delta_repairs import DeltaRepairs
 
-            return DeltaRepairs(store)
+            return DeltaRepairs(store, entries_of=entries_with_spark(session))
     raise UsageError(
         f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read"
     )
