@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 # One worker for tests that need Spark, the other for those that do not.
 WORKERS := --numprocesses 2 --dist loadgroup
+# Compiled loops are kept on disk: made beforehand, they are not made once for each worker.
+COMPILE := $(BIN)/python -c 'import scrub.codec.kv.batches, scrub.codec.kv.ordering, scrub.codec.xxh64'
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help setup java demo lint check test fuzz torture bench lock clean
@@ -36,9 +38,11 @@ lint: $(READY) ## style, types and the direction of imports
 	$(BIN)/lint-imports
 
 check: lint ## lint and the fast tests; needs no Java
+	@$(COMPILE)
 	$(BIN)/pytest -m fast $(WORKERS) $(PYTEST_ARGS)
 
 test: setup lint ## lint and every test; what CI runs
+	@$(COMPILE)
 	$(BIN)/pytest $(WORKERS) $(PYTEST_ARGS)
 
 fuzz: setup ## mutate a million pairs and compare every verdict with the reference
