@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # One worker for tests that need Spark, the other for those that do not.
 WORKERS := --numprocesses 2 --dist loadgroup
 # Compiled loops are kept on disk: made beforehand, they are not made once for each worker.
-COMPILE := $(BIN)/python -c 'import scrub.codec.kv.batches, scrub.codec.kv.ordering, scrub.codec.xxh64'
+COMPILE := $(BIN)/python -c 'import scrub.codec.kv.arrow_columns, scrub.codec.kv.batches, scrub.codec.kv.entries, scrub.codec.kv.ordering, scrub.codec.xxh64'
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help setup java demo lint check test fuzz torture bench lock clean
