@@ -14,7 +14,7 @@ import pytest
 from tests.repair.repair_ground import Lake
 from tests.repair.test_delta_repair_trials import PLANS, contents, done_to
 
-KILLS = 20
+KILLS = int(os.environ.get("SCRUB_KILLS", "5"))  # of each; make torture asks for more
 WORKER = """
 import sys
 from pathlib import Path
