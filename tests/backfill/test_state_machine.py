@@ -10,6 +10,7 @@ Then they are different ones each time.
 
 import os
 import uuid
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -121,20 +122,21 @@ class Interleavings(RuleBasedStateMachine):
         self.planned = self.has_clashed = False
         self._begin(method)
 
+    @abstractmethod
     def _begin(self, method: Method) -> None:
-        raise NotImplementedError
+        """Begin the build."""
 
+    @abstractmethod
     def _write(self, changes: Sequence[Change]) -> bool:
         """Whether it was written: not, if it would have had to wait. Raises Refused."""
-        raise NotImplementedError
 
     def _is_forbidden(self, rows: Mapping[int, Value]) -> bool:
         return self.unique and self.careful and _has_duplicates(rows)
 
     @property
+    @abstractmethod
     def _is_free(self) -> bool:
         """Whether nobody is in the middle of something."""
-        raise NotImplementedError
 
     @property
     def state(self) -> State:
@@ -211,11 +213,13 @@ class Interleavings(RuleBasedStateMachine):
     def _reverse(self) -> None:
         self.build.reverse()
 
+    @abstractmethod
     def _end_writers(self) -> None:
-        raise NotImplementedError
+        """Let whoever writes come to an end."""
 
+    @abstractmethod
     def _finish_phase(self) -> None:
-        raise NotImplementedError
+        """Do all that is left to do in the present state."""
 
     def teardown(self) -> None:
         """To the end, with nobody in the way, and look."""
@@ -238,11 +242,13 @@ class Interleavings(RuleBasedStateMachine):
             assert self._entries() == sorted(self.rows.items(), key=str)
         self._check_table()
 
+    @abstractmethod
     def _entries(self) -> list[tuple[int, Value]]:
-        raise NotImplementedError
+        """What the index holds: owners and values."""
 
+    @abstractmethod
     def _check_table(self) -> None:
-        raise NotImplementedError
+        """That the table holds what was written."""
 
 
 class OnModel(Interleavings):
