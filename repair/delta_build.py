@@ -65,6 +65,12 @@ class DeltaBuild:
                 entries=int(snapshot.table.count()),
             )
 
+    def require_room(self) -> None:
+        """Refuse a relation of the index's name that scrub did not build."""
+        found = self.look()
+        if found.exists:
+            self._require_ours(found)
+
     def create(self) -> None:
         """Make the relation, empty and marked as being built; one that is there is left alone."""
         from deltalake import DeltaTable

@@ -105,6 +105,12 @@ def status(
     return tuple(_status(one) for one in builds)
 
 
+def require_room(catalog: Path | str, table: str, indexes: Sequence[str]) -> None:
+    """Refuse what `build` would refuse before it writes anything; reads logs only."""
+    for one in _builds(Path(catalog), table, indexes, _no_session):
+        one.require_room()
+
+
 def cancel(catalog: Path | str, table: str, indexes: Sequence[str]) -> tuple[str, ...]:
     """Remove indexes that are being built; a public one is left alone, and named in an error."""
     return _remove(catalog, table, indexes, public_too=False)

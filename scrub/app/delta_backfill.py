@@ -43,6 +43,8 @@ class DeltaBackfill:
         return tuple(index.name for index in self.indexes)
 
     def plan(self) -> BackfillPlan:
+        """What `run` would do; refused is what it would refuse."""
+        backfill_delta.require_room(self.request.catalog, self.table.name, self._names)
         made = [f"create the Delta table {index.relation}" for index in self.indexes]
         return BackfillPlan(
             table=self.table.name,

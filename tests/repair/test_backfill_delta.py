@@ -13,8 +13,10 @@ from deltalake import DeltaTable, write_deltalake
 
 from repair import delta_build, loading
 from scrub.app import run_check
+from scrub.app.backfill import plan_backfill
 from scrub.app.backfill_delta import DeltaState, build, cancel, drop, status
 from scrub.errors import RelationMismatch, ScrubError, UsageError
+from scrub.model.backfill import BackfillRequest
 from scrub.model.request import AsOf, CheckRequest
 from scrub.model.result import RunResult, Status
 from scrub.stores import delta_writes
@@ -194,6 +196,15 @@ def test_cancel_and_drop_remove_what_a_build_made_and_nothing_else(
     assert ground.table.to_pyarrow_table().num_rows == 40
     with pytest.raises(UsageError, match="is there already"):
         build(ground.catalog, "orders", ["open_orders"], spark=spark)
+
+
+def test_a_preview_refuses_what_the_build_would_refuse(ground: DeltaGround) -> None:
+    write_deltalake(str(ground.root / "orders__open_orders"), rows_of(*START))
+    request = BackfillRequest(
+        table="orders", indexes=("open_orders",), catalog=Path(ground.catalog)
+    )
+    with pytest.raises(UsageError, match="is there already"):
+        plan_backfill(request)
 
 
 def test_a_folder_that_is_no_index_is_never_removed(ground: DeltaGround) -> None:
