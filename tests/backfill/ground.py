@@ -74,7 +74,9 @@ class Ground:
     def begin(self) -> None:
         with self.database.connect() as connection:
             entries = entries_of(connection, self.schema, self.table, self.table.indexes)
-            build = begin(connection, self.schema, self.table, entries, self.method, None)
+            build = persistently(
+                lambda: begin(connection, self.schema, self.table, entries, self.method, None)
+            )
             runner = uuid.uuid4().hex
             Builds(self.schema).change(connection, build, runner=runner)
         self.build = PostgresBuild(

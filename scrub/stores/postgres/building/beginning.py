@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _BYTES_PER_ROW_GUESSED = 100
+_SECONDS_UNSEEN = 60.0  # for relations that nobody else knows of yet
 _ORDERED = """
     SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_am m ON m.oid = c.relam
@@ -64,7 +65,9 @@ def begin(
     leaves = leaves_of(connection, relation)
     duties = duties_in(method, State.DELETE_ONLY)
     is_whole = relation.kind != PARTITIONED
-    with briefly(connection, patience(connection)) as brief:
+    patient = patience(connection)
+    with briefly(connection, _SECONDS_UNSEEN) as brief:
+        brief.execute(f"SET LOCAL lock_timeout = {int(patient * 1000)}")
         builds.create(connection)
         brief.execute(f"SET LOCAL search_path = {entries[0].search_path}")
         for entry in entries:
@@ -76,6 +79,7 @@ def begin(
             brief.execute(keeping(entry, duties))
             brief.execute(emptying(entry, duties, is_whole))
         # Last, and briefly: writers queue behind whoever waits for this lock.
+        brief.live(patient)
         brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
         brief.execute(f"LOCK TABLE {relation.sql} IN SHARE ROW EXCLUSIVE MODE")
         for entry in entries:
