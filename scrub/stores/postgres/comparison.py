@@ -3,8 +3,10 @@
 
 The server joins the two sides by primary key and counts what does not fit, so a clean check moves
 no row. Copies multiply in a join; so there are none exactly if the pairs are as many as the entries
-of either side that found a partner. Only where something differs, or is there twice, are entries
-fetched: those of the rows concerned, of both sides, to be named.
+of either side that found a partner. Of a table whose key the server keeps unique, no row comes
+twice, and each entry of its index is in the join once: they need not be counted again. Only where
+something differs, or is there twice, are entries fetched: those of the rows concerned, of both
+sides, to be named.
 """
 
 from collections.abc import Sequence
@@ -13,6 +15,14 @@ from dataclasses import dataclass
 from scrub.model.types import ColumnType
 from scrub.stores.base import Compared
 from scrub.stores.postgres.column_types import as_sent
+
+_ROWS_BETWEEN_RESTS = 20_000  # some ten milliseconds of work
+_REST_SECONDS = 0.01
+_REST = (
+    f"CASE WHEN random() * {_ROWS_BETWEEN_RESTS} < 1 "
+    f"THEN pg_sleep({_REST_SECONDS})::text IS NOT NULL ELSE true END"
+)
+"""Always true, and now and then it takes a while: one of two times the server does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +36,16 @@ class ServerSide:
 
     @property
     def sql(self) -> str:
+        return self.where()
+
+    def where(self, condition: str | None = None) -> str:
+        """The entries, as a query; a condition may be added."""
         values = [f"{value} AS p{n}" for n, value in enumerate(self.primary_key)]
         values += [f"{value} AS c{n}" for n, value in enumerate(self.beside)]
         # Records, unlike columns, are equal where both have NULL.
         values += [f"ROW({', '.join(self.primary_key)}) AS k", "true AS present"]
-        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+        conditions = [*self.conditions, *([condition] if condition else [])]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT {', '.join(values)} FROM {self.source}{where}"
 
 
@@ -43,6 +58,7 @@ class Comparison:
     key_types: tuple[ColumnType, ...]
     types: tuple[ColumnType, ...]  # of what is beside the primary key
     null_keys: bool  # whether a primary key may hold NULL
+    unique_rows: bool  # whether the server lets no primary key of the table come twice
 
     @property
     def columns(self) -> list[tuple[str, ColumnType]]:
@@ -50,14 +66,20 @@ class Comparison:
         keys = [(f"p{n}", of_type) for n, of_type in enumerate(self.key_types)]
         return keys + [(f"c{n}", of_type) for n, of_type in enumerate(self.types)]
 
-    def counting(self) -> str:
-        """One row: pairs, entries of both sides that took part, and those that differ."""
+    def counting(self, resting: bool = False) -> str:
+        """One row: pairs, entries of both sides that took part, and those that differ.
+
+        With `resting`, the server sleeps now and then, so that others get on with their work.
+        """
+        rest = _REST if resting else None
+        in_join = f"count(a.{self._mark})"
+        actual = f"(SELECT count(*) FROM ({self.actual.where(rest)}) AS a)"
         return f"""
-            SELECT count(*), count(e.{self._mark}), count(a.{self._mark}),
+            SELECT count({rest or "*"}), count(e.{self._mark}), {in_join},
                    count(*) FILTER (WHERE {self._differs()}),
-                   (SELECT count(*) FROM ({self.expected.sql}) AS e),
-                   (SELECT count(*) FROM ({self.actual.sql}) AS a)
-            FROM {self._joined()}
+                   (SELECT count(*) FROM ({self.expected.where(rest)}) AS e),
+                   {in_join if self.unique_rows else actual}
+            FROM {self._joined(rest)}
         """
 
     @staticmethod
@@ -111,9 +133,10 @@ class Comparison:
         """A column that is NULL only where a side has nothing to join with."""
         return "present" if self.null_keys else "p0"
 
-    def _joined(self) -> str:
+    def _joined(self, condition: str | None = None) -> str:
         on = self._same_key("e", "a")
-        return f"({self.expected.sql}) AS e FULL JOIN ({self.actual.sql}) AS a ON {on}"
+        expected, actual = self.expected.where(condition), self.actual.where(condition)
+        return f"({expected}) AS e FULL JOIN ({actual}) AS a ON {on}"
 
     def _same_key(self, left: str, right: str) -> str:
         """Equality that a hash or merge join takes; that of records is slower."""

@@ -37,6 +37,15 @@ _COLUMNS = """
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY a.attnum
 """
+# Not of texts: an order that changed under a unique index, as with a new libc, lets copies in.
+_UNIQUE_KEYS = """
+    SELECT array_agg(a.attname::text) FROM pg_index i
+    CROSS JOIN unnest(i.indkey::int[]) WITH ORDINALITY AS k(attnum, n)
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+    WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indisready AND i.indimmediate
+      AND i.indpred IS NULL AND i.indexprs IS NULL AND k.n <= i.indnkeyatts
+    GROUP BY i.indexrelid HAVING bool_and(a.attnotnull AND a.attcollation = 0)
+"""
 _LEAVES = "SELECT relid::oid FROM pg_partition_tree(%s) WHERE isleaf"
 
 
@@ -139,6 +148,15 @@ def columns_of(
         )
         for row in connection.execute(_COLUMNS, (relation.oid,))
     }
+
+
+def unique_keys_of(
+    connection: "psycopg.Connection[Any]", relation: ServerRelation
+) -> tuple[frozenset[str], ...]:
+    """Columns of which the server lets no two rows have the same values."""
+    if relation.has_children:
+        return ()  # each of the tables that inherit has an index of its own
+    return tuple(frozenset(row[0]) for row in connection.execute(_UNIQUE_KEYS, (relation.oid,)))
 
 
 def _relation(row: Sequence[Any]) -> ServerRelation:

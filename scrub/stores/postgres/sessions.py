@@ -21,7 +21,7 @@ from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS, require_adbc
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
 
 _LOOKS = 3
-_LOOK_SECONDS = 0.02
+_LOOK_SECONDS = 0.01
 # Whoever writes holds a lock on its own transaction, and every role may see that.
 _WRITERS = """
     SELECT count(*) FROM pg_locks
@@ -30,9 +30,9 @@ _WRITERS = """
 
 
 def ask(
-    conninfo: str, snapshot: SharedSnapshot, query: str, gives_way: bool = True
+    conninfo: str, snapshot: SharedSnapshot, query: str, gentler: str | None = None
 ) -> Sequence[Any]:
-    """The query's only row; with `gives_way`, one process works for it while others write.
+    """The query's only row; while others write, one process works for the gentler form of it.
 
     Each attempt has a session of its own, and the last one is that of the snapshot itself: it has
     its locks already, so that nobody who waits for an exclusive lock stands before it.
@@ -46,9 +46,10 @@ def ask(
             with connect(conninfo) as connection:
                 for statement in read_at(snapshot.identifier):
                     connection.execute(statement)
-                if gives_way and _others_write(connection):
+                is_gentle = gentler is not None and _others_write(connection)
+                if is_gentle:
                     connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
-                row = _only_row(connection, query)
+                row = _only_row(connection, gentler if gentler and is_gentle else query)
                 connection.rollback()
                 return row
         except (psycopg.OperationalError, StoreUnavailable) as error:

@@ -25,6 +25,7 @@ from scrub.stores.postgres.connections import (
     require_psycopg,
 )
 from scrub.stores.postgres.expressions import to_sql
+from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.reader import CONNINFO, SNAPSHOT, VALUE, PostgresSplitReader
 from scrub.stores.postgres.relations import (
     ServerRelation,
@@ -32,6 +33,7 @@ from scrub.stores.postgres.relations import (
     find_relation,
     leaves_of,
     size_of,
+    unique_keys_of,
 )
 from scrub.stores.postgres.sessions import ask, fetch
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot
@@ -51,6 +53,16 @@ class Described:
     sql: str
     columns: Mapping[str, ServerColumn]
     computed: Mapping[str, str]
+    unique_keys: tuple[frozenset[str], ...]
+
+    def is_unique(self, key: Sequence[ColumnTerm]) -> bool:
+        """Whether the server lets no two rows have the same values, as they are compared."""
+        values = {term.name for term in key if self._is_bare(term)}
+        return any(unique <= values for unique in self.unique_keys)
+
+    def _is_bare(self, term: ColumnTerm) -> bool:
+        """Different values stay different; in another type they might not."""
+        return self.value(term.name, term.type) == identifier(term.name)
 
     def value(self, name: str, wanted: ColumnType) -> str:
         """A column, or what is computed, as an expression of the wanted type."""
@@ -104,13 +116,14 @@ class PostgresStore:
             leaves = leaves_of(connection, found)
             self.snapshot.cover([found, *(leaf for leaf in leaves if leaf.oid != found.oid)])
             described = columns_of(connection, found)
+            unique_keys = unique_keys_of(connection, found)
             _refuse_filtered((found, *leaves))
             held = [Held(leaf, size_of(connection, leaf)) for leaf in leaves]
         except psycopg.Error as error:
             raise StoreUnavailable(f"{relation}: {first_line(error)}") from error
         self._refuse(found, described, columns)
         computed = {c.name: c.computed for c in columns if c.computed is not None}
-        self._described[relation] = Described(found.sql, described, computed)
+        self._described[relation] = Described(found.sql, described, computed, unique_keys)
         wanted = {column.name: column.type for column in columns}
         types = {name: wanted.get(name, of.type) for name, of in described.items()}
         types |= {name: wanted[name] for name in computed}
@@ -161,7 +174,8 @@ class PostgresStore:
         comparison = self._comparison(expected, actual)
         # Who sets the number of processes in the catalog has decided.
         gives_way = WORKERS not in self._store.options
-        row = ask(self.conninfo, self.snapshot, comparison.counting(), gives_way)
+        resting = comparison.counting(resting=True) if gives_way else None
+        row = ask(self.conninfo, self.snapshot, comparison.counting(), resting)
         return comparison.counted(row)
 
     def entries_that_differ(
@@ -189,6 +203,7 @@ class PostgresStore:
             key_types=tuple(term.type for term in expected.primary_key),
             types=tuple(type_of(node) for node in expected.beside),
             null_keys=not all(keys),
+            unique_rows=self._described[expected.facts.relation].is_unique(expected.primary_key),
         )
 
     def _side(self, source: EntrySource) -> ServerSide:

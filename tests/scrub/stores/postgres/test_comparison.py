@@ -69,23 +69,41 @@ def sources(store: PostgresStore, where: bool = False) -> tuple[EntrySource, Ent
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=ROWS, entries=ROWS, keep=st.integers(0, 6), where=st.booleans())
+@given(
+    rows=ROWS,
+    entries=ROWS,
+    keep=st.integers(0, 6),
+    where=st.booleans(),
+    unique=st.booleans(),
+    writing=st.booleans(),
+)
 def test_what_differs_is_found_and_nothing_else_is_fetched(
     database: Database,
     rows: list[tuple[Any, ...]],
     entries: list[tuple[Any, ...]],
     keep: int,
     where: bool,
+    unique: bool,
+    writing: bool,
 ) -> None:
+    """With and without a key that the server keeps unique, and while another session writes."""
+    if unique:
+        rows = list({row[0]: row for row in rows if row[0] is not None}.values())
     kept = [row for row in rows if not where or (row[1] is not None and row[1] >= "open")]
     entries = kept[:keep] + entries[keep:]
+    key = "int PRIMARY KEY" if unique else "int"
     database.run(
-        "CREATE TABLE IF NOT EXISTS t (id int, status text, rate double precision)",
+        "DROP TABLE IF EXISTS t",
+        f"CREATE TABLE t (id {key}, status text, rate double precision)",
         "CREATE TABLE IF NOT EXISTS t__i (id int, status varchar, rate double precision)",
     )
     fill(database, "t", rows)
     fill(database, "t__i", entries)
     store = PostgresStore(Store(name="shop", kind="postgres", url=database.url))
+    writer = database.connect()
+    if writing:
+        writer.execute("BEGIN")
+        writer.execute("SELECT pg_current_xact_id()")
     try:
         expected, actual = sources(store, where)
         compared = store.compare(expected, actual)
@@ -108,6 +126,7 @@ def test_what_differs_is_found_and_nothing_else_is_fetched(
             assert differing <= {row[0] for row in got}
             assert got == Counter({r: n for r, n in side.items() if r[0] in {g[0] for g in got}})
     finally:
+        writer.close()
         store.close()
 
 
@@ -141,3 +160,42 @@ def test_a_session_that_is_cut_off_in_the_middle_is_replaced(
     monkeypatch.setattr(sessions, "read_at", read_at)
     assert store.compare(expected, actual).agrees
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "is_counted_again"),
+    [
+        ("id int PRIMARY KEY", False),
+        ("id int NOT NULL UNIQUE", False),
+        ("id int UNIQUE", True),  # NULL may be there many times
+        ("id int NOT NULL, UNIQUE (id, status)", True),
+        ("id int NOT NULL, UNIQUE (id) DEFERRABLE", True),
+        ("id int NOT NULL", True),
+    ],
+)
+def test_entries_are_counted_again_unless_the_server_keeps_the_key_unique(
+    database: Database, key: str, is_counted_again: bool
+) -> None:
+    first, _, more = key.partition(",")
+    columns = [first, "status text", "rate double precision", *([more] if more else [])]
+    database.run(f"CREATE TABLE t ({', '.join(columns)})", "CREATE TABLE t__i (LIKE t)")
+    store = PostgresStore(Store(name="shop", kind="postgres", url=database.url))
+    try:
+        assert store._comparison(*sources(store)).unique_rows is not is_counted_again
+    finally:
+        store.close()
+
+
+def test_texts_that_a_unique_index_should_keep_apart_are_counted(database: Database) -> None:
+    """Where the order of texts changed under an index, it no longer sees all of them."""
+    name = Column(name="name", type=STRING)
+    database.run("CREATE TABLE t (name text PRIMARY KEY)", "CREATE TABLE t__i (LIKE t)")
+    store = PostgresStore(Store(name="shop", kind="postgres", url=database.url))
+    try:
+        sides = [
+            EntrySource(store.pin(relation, None, no_session, (name,)), (term(name),), (), ())
+            for relation in ("t", "t__i")
+        ]
+        assert not store._comparison(*sides).unique_rows
+    finally:
+        store.close()
