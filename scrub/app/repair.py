@@ -238,6 +238,14 @@ class _Repair:
         changes = len(plan.actions)
         if changes > self.request.max_changes:
             return f"{changes:,} changes are more than --max-changes {self.request.max_changes:,}"
+        if rows is None and changes > 1 and self.request.max_fraction < 1:
+            source = self.request.from_file or "the check before"
+            return (
+                f"{source} does not say how many rows the table has, so nobody knows whether "
+                f"{changes:,} changes are more than --max-fraction {self.request.max_fraction:g} "
+                "of them; take a result of --format json, or say --max-fraction 1 to go by "
+                "--max-changes alone"
+            )
         if rows is not None and changes > max(1.0, rows * self.request.max_fraction):
             share = f"{changes / rows:.1%} of {rows:,} rows" if rows else "many for an empty table"
             return (
