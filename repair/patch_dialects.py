@@ -156,7 +156,7 @@ def _number(value: int | Decimal) -> str:
 
 def _approximate(value: float) -> str:
     if not math.isfinite(value):
-        raise Unsayable(f"the database has no {value}")
+        raise Unsayable("the database has no number that is not finite")
     mantissa, _, exponent = repr(value).partition("e")
     return f"{mantissa}E{exponent or 0}"
 

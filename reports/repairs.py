@@ -10,6 +10,7 @@ from tabulate import tabulate
 
 from reports.entry_cells import fields
 from reports.escaping import json_ready, printable
+from reports.patches import patch_as_text, patch_record
 from reports.quantities import counted
 from reports.summary import closing_line
 from scrub.model.repair import (
@@ -53,11 +54,14 @@ def _sections(report: RepairReport) -> Iterator[str]:
     if report.done:
         yield "Actions\n" + _done_table(report.done)
     elif report.plan.actions:
-        yield "Would be done\n" + _action_table(report.plan.actions)
+        heading = "In the patch" if report.patch else "Would be done"
+        yield f"{heading}\n{_action_table(report.plan.actions)}"
     if report.plan.refusals:
         yield "Refused\n" + "\n".join(_refusals(report.plan.refusals))
     if report.plan.lost_rows:
         yield "Rows that were probably lost\n" + "\n".join(map(_lost, report.plan.lost_rows))
+    if report.patch is not None:
+        yield f"Written to {printable(str(report.patch.directory))}\n{patch_as_text(report.patch)}"
     if report.after is not None:
         yield f"After: {closing_line(report.after)}"
     yield printable(_closing(report))
@@ -70,6 +74,13 @@ def _closing(report: RepairReport) -> str:
         if not report.plan.actions:
             return "there is nothing to repair"
         changes = counted(len(report.plan.actions), "change")
+        if report.patch is not None:
+            return f"nothing was changed; a patch of {changes} is in {report.patch.directory}"
+        if report.only_read is not None:
+            return (
+                f"nothing was changed; {changes} would be made, but {report.only_read}. To get "
+                "them as files, add --patch DIR"
+            )
         return f"nothing was changed; {changes} would be made. To make them, add --execute"
     told = [f"{number:,} {_OUTCOMES[outcome]}" for outcome, number in report.counts.items()]
     undo = f"; to take it back: scrub undo {report.run} --execute" if report.run else ""
@@ -131,9 +142,14 @@ def _lost(row: LostRow) -> str:
 
 
 def repair_as_json(report: RepairReport) -> str:
+    return json.dumps(repair_record(report), indent=2, allow_nan=False) + "\n"
+
+
+def repair_record(report: RepairReport) -> dict[str, Any]:
+    """A repair in plain values."""
     done = {id(one.action): one for one in report.done}
     counts = {str(outcome): number for outcome, number in report.counts.items()}
-    document: dict[str, Any] = {
+    return {
         "schema_version": 1,
         "table": report.table,
         "run": report.run,
@@ -143,8 +159,9 @@ def repair_as_json(report: RepairReport) -> str:
         "actions": [_action_record(action, done.get(id(action))) for action in report.plan.actions],
         "refusals": [_refusal_record(refusal) for refusal in report.plan.refusals],
         "lost_rows": [_lost_record(row) for row in report.plan.lost_rows],
+        "only_read": report.only_read,
+        "patch": patch_record(report.patch) if report.patch else None,
     }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def _action_record(action: Action, done: DoneAction | None) -> dict[str, Any]:

@@ -14,11 +14,12 @@ from repair.planning import plan_repair
 from scrub.app.check_tables import run_check
 from scrub.app.delta_selection import lazy_session
 from scrub.app.earlier_result import read_result
-from scrub.app.repair_stores import open_repairs
+from scrub.app.repair_stores import OnlyRead, open_repairs, open_repairs_or_rows
+from scrub.app.row_presence import RowPresence, keys_told_twice
 from scrub.app.selection import near
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import UsageError
-from scrub.model.defect import Defect, DefectKind
+from scrub.model.defect import Defect
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.repair import (
     Action,
@@ -48,7 +49,7 @@ def preview_repair(
     on_progress: ProgressListener = ignore_progress,
 ) -> RepairReport:
     """What a repair would do and what it refuses; nothing is written."""
-    with _repair(request, spark, spark_options, on_progress) as repair:
+    with opened_repair(request, spark, spark_options, on_progress) as repair:
         return repair.previewed()
 
 
@@ -60,7 +61,8 @@ def execute_repair(
     on_progress: ProgressListener = ignore_progress,
 ) -> RepairReport:
     """Do it, and look at what was touched; over a limit, nothing is written."""
-    with _repair(request, spark, spark_options, on_progress) as repair:
+    with opened_repair(request, spark, spark_options, on_progress) as repair:
+        repair.demand_writable()
         report = repair.previewed()
         return report if report.over_limit else repair.executed(report)
 
@@ -120,7 +122,7 @@ def forget_runs(catalog: Path, days: float) -> int:
         return sum(store.forget(before) for _, store in _all_stores(load_catalog(catalog), stack))
 
 
-class _Repair:
+class Repair:
     """A request with its catalog read; Spark starts if a check needs it."""
 
     def __init__(
@@ -134,15 +136,18 @@ class _Repair:
         self.request = request
         self.catalog = load_catalog(request.catalog)
         self.table = _table_of(self.catalog, request)
-        self.store = open_repairs(self.catalog, self.table, session)
+        self.store = open_repairs_or_rows(self.catalog, self.table, session)
         self._spark, self._spark_options = spark, spark_options
         self._on_progress = on_progress
+
+    def demand_writable(self) -> None:
+        if isinstance(self.store, RowPresence):
+            raise OnlyRead(self.store.why)
 
     def previewed(self) -> RepairReport:
         defects, rows, before, over = self._defects()
         chosen = [defect for defect in defects if self._is_meant(defect)]
-        dangling = [d for d in chosen if d.kind is DefectKind.DANGLING and d.primary_key]
-        keys = [defect.primary_key or {} for defect in dangling]
+        keys = keys_told_twice(chosen)
         there = self.store.rows_there(self.table, keys) if keys else []
         present = [
             (self.table.name, key) for key, is_there in zip(keys, there, strict=True) if is_there
@@ -153,9 +158,11 @@ class _Repair:
             plan=self._with_statements(plan),
             before=before,
             over_limit=over or self._over_limit(plan, rows),
+            only_read=self.store.why if isinstance(self.store, RowPresence) else None,
         )
 
     def executed(self, report: RepairReport) -> RepairReport:
+        assert not isinstance(self.store, RowPresence), "it was demanded to be writable"
         run = _new_run()
         executor = Executor(
             self.store,
@@ -178,7 +185,7 @@ class _Repair:
 
         assert action.statement is not None, "the plan has the statement"
         self._on_progress(Progress(phase=f"rebuilding {action.index}"))
-        self.store.reindex(action.statement)  # type: ignore[attr-defined]
+        self.store.reindex(action.statement)  # type: ignore[union-attr]
         return DoneAction(action, ActionOutcome.DONE)
 
     def _with_statements(self, plan: RepairPlan) -> RepairPlan:
@@ -256,14 +263,14 @@ class _Repair:
 
 
 @contextmanager
-def _repair(
+def opened_repair(
     request: RepairRequest,
     spark: "SparkSession | None",
     spark_options: SparkOptions | None,
     on_progress: ProgressListener,
-) -> Iterator[_Repair]:
+) -> Iterator[Repair]:
     with lazy_session(spark, spark_options, on_progress) as session:
-        repair = _Repair(request, spark, spark_options, on_progress, session)
+        repair = Repair(request, spark, spark_options, on_progress, session)
         with closing(repair.store):
             yield repair
 

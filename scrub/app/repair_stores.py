@@ -3,6 +3,7 @@
 
 from typing import Protocol
 
+from scrub.app.row_presence import RowPresence
 from scrub.catalog import Catalog
 from scrub.errors import UsageError
 from scrub.model.table import Table
@@ -16,6 +17,25 @@ class ClosableRepairs(RepairingStore, Protocol):
     def close(self) -> None: ...
 
 
+class OnlyRead(UsageError):
+    """The table's indexes cannot be repaired in place; a patch of them can be written."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message, hint="--patch DIR, instead of --execute, writes the changes as files"
+        )
+
+
+def open_repairs_or_rows(
+    catalog: Catalog, table: Table, session: SessionProvider
+) -> ClosableRepairs | RowPresence:
+    """The store of the table's indexes; where they are only read, one that knows the rows."""
+    try:
+        return open_repairs(catalog, table, session)
+    except OnlyRead as error:
+        return RowPresence(catalog.stores[table.store], str(error), session)
+
+
 def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> ClosableRepairs:
     """The store of the table's indexes; says why there is none.
 
@@ -25,7 +45,7 @@ def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> Cl
         raise UsageError(f"table {table.name} is in key-value layout, which is not repaired")
     elsewhere = [i.name for i in table.indexes if not i.native and i.store != table.store]
     if elsewhere:
-        raise UsageError(
+        raise OnlyRead(
             f"index {elsewhere[0]} is in another store than table {table.name}, so a row and its "
             "entry cannot be looked at in one moment"
         )
@@ -40,6 +60,6 @@ def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> Cl
             from scrub.stores.delta_repairs import DeltaRepairs
 
             return DeltaRepairs(store, entries_of=entries_with_spark(session))
-    raise UsageError(
+    raise OnlyRead(
         f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read"
     )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub repair`, `scrub undo`, `scrub journal`: bring indexes to agree with their tables."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -85,19 +87,36 @@ def repair() -> None:
     help="How long to wait for other transactions.",
 )
 @click.option("--verify", is_flag=True, help="Check the whole table afterwards.")
+@click.option(
+    "--patch",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the changes as files into this new directory, instead of making them.",
+)
 @_execute
 @_format
 @options.spark_options  # fmt: skip
 def table(
-    execute: bool, format_: str, spark_options: SparkOptions, kinds: tuple[str, ...], **given: Any
+    execute: bool,
+    patch: Path | None,
+    format_: str,
+    spark_options: SparkOptions,
+    kinds: tuple[str, ...],
+    **given: Any,
 ) -> NoReturn:
-    """Repair the indexes of a table."""
+    """Repair the indexes of a table, or write what would repair them as files."""
     from scrub.app.repair import execute_repair, preview_repair
+    from scrub.app.repair_patch import write_patch
 
     request = RepairRequest(kinds=tuple(map(_kind, kinds)), **given)
     if request.from_file is not None and request.where is not None:
         raise click.UsageError("--where chooses rows to check; the defects of --from are given")
-    do = execute_repair if execute else preview_repair
+    if patch is not None and (execute or request.verify):
+        other = "--execute" if execute else "--verify"
+        raise click.UsageError(f"--patch changes nothing, so it does not go with {other}")
+    do: Callable[..., RepairReport] = execute_repair if execute else preview_repair
+    if patch is not None:
+        do = partial(write_patch, directory=patch)
     with shown_progress() as on_progress:
         report = do(request, spark_options=spark_options, on_progress=on_progress)
     _show(report, format_)
@@ -127,7 +146,7 @@ def _exit_code(report: RepairReport) -> int:
     if report.after is not None:
         return report.after.exit_code
     is_left = bool(report.plan.refusals or report.left)
-    is_planned = bool(report.plan.actions) and not report.done
+    is_planned = bool(report.plan.actions) and not report.done and not report.patch
     if is_left or is_planned:
         return _LEFT_EXIT_CODE
     is_incomplete = report.before is not None and any(

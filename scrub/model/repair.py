@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from scrub.model.defect import DefectKind, Value
+from scrub.model.patch import Patch
 from scrub.model.result import RunResult
 
 Entry = Mapping[str, Value]
@@ -120,6 +121,8 @@ class RepairReport:
     after: RunResult | None = None
     over_limit: str | None = None  # why nothing was written
     notes: tuple[str, ...] = field(default=())
+    only_read: str | None = None  # why nothing can be executed here
+    patch: Patch | None = None  # the files that were written instead
 
     @property
     def counts(self) -> dict[ActionOutcome, int]:
