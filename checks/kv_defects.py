@@ -2,6 +2,7 @@
 """What was found in pairs, in the words of the model: bytes, and columns where they can be read."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Row
@@ -58,10 +59,13 @@ class KvDefects:
             None if row[side] is None else self._columns(index, key, row[side][0])
             for side in ("expected", "actual")
         )
+        # What should be here tells the row, also where the entry of another row is.
+        payload = row["actual" if row["expected"] is None else "expected"][0]
         copies = (row["expected_copies"], row["actual_copies"])
         detail = "" if max(copies) <= 1 else f"{copies[0]} expected, {copies[1]} there"
         columns = expected or actual or {}
-        return self._defect(DefectKind(row["kind"]), index, columns, expected, actual, detail, key)
+        found = self._defect(DefectKind(row["kind"]), index, columns, expected, actual, detail, key)
+        return replace(found, value_hex=with_checksum_unset(bytes.fromhex(payload)).hex())
 
     def of_shared_key(self, index: Index, row: Row) -> Defect:
         """A row of the table whose entry of a unique index is another row's, too."""
