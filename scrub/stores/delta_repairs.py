@@ -72,7 +72,7 @@ def entries_without_spark(table: Table, index: Index) -> RowEntries:
 
 
 @dataclass(frozen=True, slots=True)
-class _Demanded:
+class Demanded:
     """The entries that rows should have, for each key, in one version of the table."""
 
     entries: list[list[Values]]
@@ -85,7 +85,7 @@ class _Judged:
     """What became of a batch, and what decided it."""
 
     applied: list[Applied]
-    demanded: _Demanded
+    demanded: Demanded
 
 
 class DeltaRepairs:
@@ -151,12 +151,12 @@ class DeltaRepairs:
         return applied
 
     def in_order(self, table: Table, index: Index, actions: Sequence[Action]) -> list[bool]:
-        maker, shape = self._entries(table, index)
+        shape = self._shape(table, index)
         changes = changes_of(shape, [(a.kind, a.before, a.after, 0) for a in actions])
         places = [entry for a in actions for entry in (a.before, a.after) if entry is not None]
         with self._open(index.store, index.relation) as snapshot:
             require_columns(snapshot, shape.columns)
-            demanded = self._demanded(snapshot, table, maker, _keys(table, actions))
+            demanded = self._demanded(snapshot, table, index, actions)
             entries = find_entries(snapshot, shape, to_table(places, shape.columns)).entries
         found: dict[Values, list[Values]] = {}
         for entry in comparable(entries):
@@ -171,7 +171,7 @@ class DeltaRepairs:
     def take_back(
         self, run: str, table: Table, index: Index, records: Sequence[JournalRecord]
     ) -> list[Applied]:
-        _, shape = self._entries(table, index)
+        shape = self._shape(table, index)
         known = {
             (one.record.run, one.record.number): one
             for of in {record.run for record in records}
@@ -218,19 +218,18 @@ class DeltaRepairs:
 
     def _change(self, run: str, table: Table, index: Index, batch: Sequence[Action]) -> _Judged:
         """Judge, journal and commit a batch, again and again until nobody is in the way."""
-        maker, shape = self._entries(table, index)
+        shape = self._shape(table, index)
         order = sorted(range(len(batch)), key=lambda place: _turn(batch[place]))
         actions = [batch[place] for place in order]
         changes = changes_of(shape, [(a.kind, a.before, a.after, 0) for a in actions])
         given = to_table([entry_of(a.after, a.before) for a in actions], shape.columns)
-        keys = _keys(table, actions)
         judged: list[_Judged] = []
 
         def attempt(snapshot: DeltaSnapshot) -> bool:
             _require_staying(snapshot)
             require_columns(snapshot, shape.columns)
             # The index was opened first: rows that its writers committed before are seen here.
-            demanded = self._demanded(snapshot, table, maker, keys)
+            demanded = self._demanded(snapshot, table, index, actions)
             asked = [_is_open(c, now) for c, now in zip(changes, demanded.entries, strict=True)]
             found = WholeEntries.find(snapshot, shape, given.filter(pa.array(asked, pa.bool_())))
             applied = judge(changes, demanded.entries, found.states)
@@ -274,9 +273,10 @@ class DeltaRepairs:
         return commit_states(snapshot, found.whole, found.found, found.states, rows, mark)
 
     def _demanded(
-        self, snapshot: DeltaSnapshot, table: Table, maker: RowEntries, keys: pa.Table
-    ) -> _Demanded:
-        """What the rows of some keys demand of a version of the index."""
+        self, snapshot: DeltaSnapshot, table: Table, index: Index, actions: Sequence[Action]
+    ) -> Demanded:
+        """What the rows that some actions concern demand of a version of the index."""
+        maker = self._entries_of(table, index)
         version = _version_shown(snapshot, table, maker.index)
         with self._open(table.store, table.relation, version) as of_table:
             known = snapshot.configuration.get(TABLE_ID)
@@ -286,18 +286,17 @@ class DeltaRepairs:
                     f"{maker.index.name} was built from: it was made anew",
                     hint="build the index anew",
                 )
-            entries = self._demands.of(of_table, table, maker, keys)
-            return _Demanded(entries, of_table.version, version is None)
+            entries = self._demands.of(of_table, table, maker, _keys(table, actions))
+            return Demanded(entries, of_table.version, version is None)
 
-    def _has_moved_on(self, table: Table, demanded: _Demanded) -> bool:
+    def _has_moved_on(self, table: Table, demanded: Demanded) -> bool:
         if not demanded.is_latest:
             return False
         with self._open(table.store, table.relation) as snapshot:
             return snapshot.version != demanded.version
 
-    def _entries(self, table: Table, index: Index) -> tuple[RowEntries, EntryShape]:
-        maker = self._entries_of(table, index)
-        return maker, shape_of(table, maker.index)
+    def _shape(self, table: Table, index: Index) -> EntryShape:
+        return shape_of(table, self._entries_of(table, index).index)
 
     def _open(
         self, store: str, relation: str, version: int | None = None

@@ -114,12 +114,10 @@ class PostgresRepairs:
         shape = shape_of(table, index)
         given = to_table([entry_of(a.after, a.before) for a in actions], shape.columns)
         changes = changes_of(shape, [(a.kind, a.before, a.after, 0) for a in actions])
-        keys = to_table([action.primary_key or {} for action in actions], _key_columns(table))
 
         def work(brief: Brief) -> list[Applied]:
             relation = IndexTable.of(brief, self.schema, shape)
-            entry = entry_sql(brief.connection, self.schema, table, index)
-            expected = _expected(brief, entry, self.schema, table, shape, keys)
+            expected = self._expected(brief, table, index, actions)
 
             def judged(states: EntryStates) -> list[Applied]:
                 return judge(changes, expected, states)
@@ -139,12 +137,10 @@ class PostgresRepairs:
         shape = shape_of(table, index)
         changes = changes_of(shape, [(a.kind, a.before, a.after, 0) for a in actions])
         places = [entry for a in actions for entry in (a.before, a.after) if entry is not None]
-        keys = to_table([action.primary_key or {} for action in actions], _key_columns(table))
 
         def work(brief: Brief) -> list[bool]:
             relation = IndexTable.of(brief, self.schema, shape)
-            entry = entry_sql(brief.connection, self.schema, table, index)
-            expected = _expected(brief, entry, self.schema, table, shape, keys)
+            expected = self._expected(brief, table, index, actions)
             found = comparable(
                 relation.find(brief, to_table(places, shape.columns), lock=False).entries
             )
@@ -225,6 +221,14 @@ class PostgresRepairs:
 
     def forget(self, before: datetime) -> int:
         return self._journal.forget(self.connection, before)
+
+    def _expected(
+        self, brief: Brief, table: Table, index: Index, actions: Sequence[Action]
+    ) -> list[list[Values]]:
+        """For each action, the entries that its rows should have; they stay as they are now."""
+        entry = entry_sql(brief.connection, self.schema, table, index)
+        keys = to_table([action.primary_key or {} for action in actions], _key_columns(table))
+        return _expected(brief, entry, self.schema, table, shape_of(table, index), keys)
 
     def _insistently(self, work: Callable[[Brief], list[T]]) -> list[T]:
         reason = ""
