@@ -74,3 +74,8 @@ def _abbreviated(value: Value, other: Value) -> str:
 def _common_prefix_length(one: str, other: str) -> int:
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def index_cell(name: str) -> str:
+    """The index that an action changes; one without a name stands for the table's own pairs."""
+    return printable(name) or "the table"

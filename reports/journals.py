@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tabulate import tabulate
 
-from reports.entry_cells import fields
+from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
 from scrub.model.repair import ActionKind, Entry
 
@@ -65,7 +65,7 @@ def run_as_text(run: _Run, records: Sequence[_Record]) -> str:
         return f"{head}: nothing was changed\n"
     rows = [
         (
-            printable(record.index),
+            index_cell(record.index),
             record.kind,
             "absent" if record.before is None else fields(record.before),
             "absent" if record.after in (None, _gone(record)) else fields(record.after or {}),

@@ -8,7 +8,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from reports.entry_cells import fields
+from reports.entry_cells import fields, index_cell
 from reports.escaping import json_ready, printable
 from reports.patches import patch_as_text, patch_record
 from reports.quantities import counted
@@ -106,14 +106,19 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], total: int) ->
 
 
 def _cells(action: Action) -> tuple[str, ...]:
-    what = action.statement or _VERBS[action.kind]
+    what = action.statement or _verb(action.index, action.kind)
     return (
-        printable(action.index),
+        index_cell(action.index),
         fields(action.primary_key),
         printable(what),
         "-" if action.kind is ActionKind.REINDEX else _entry(action.before),
         "-" if action.kind is ActionKind.REINDEX else _entry(action.after),
     )
+
+
+def _verb(index: str, kind: ActionKind) -> str:
+    """A pair of the table itself keeps its values."""
+    return _VERBS[kind] if index else "write its values in their one spelling"
 
 
 def _entry(entry: Entry | None) -> str:
@@ -212,9 +217,9 @@ def undo_as_text(report: UndoReport) -> str:
         )
     rows = [
         (
-            printable(one.index),
+            index_cell(one.index),
             fields(one.primary_key),
-            _VERBS[one.kind],
+            _verb(one.index, one.kind),
             _UNDONE.get(one.outcome, "refused: the index holds something else by now"),
         )
         for one in report.done[:_SHOWN_MAX]

@@ -14,6 +14,7 @@ from repair.planning import plan_repair
 from scrub.app.check_tables import run_check
 from scrub.app.delta_selection import lazy_session
 from scrub.app.earlier_result import read_result
+from scrub.app.pair_repairs import plan_for_pairs, seen_by_repair
 from scrub.app.repair_stores import OnlyRead, open_repairs, open_repairs_or_rows
 from scrub.app.row_presence import RowPresence, keys_told_twice
 from scrub.app.selection import near
@@ -79,7 +80,7 @@ def execute_undo(
     """Take back what a run did, where its result is still there."""
     with _found_run(catalog, run) as (loaded, store, record, changes):
         own = _new_run()
-        executor = Executor(store, loaded.tables[record.table], own)
+        executor = Executor(store, seen_by_repair(loaded.tables[record.table]), own)
         executor.tell = lambda n: on_progress(Progress(phase="undoing", rows_done=n))
         done = executor.undo(run)
     return UndoReport(
@@ -147,12 +148,7 @@ class Repair:
     def previewed(self) -> RepairReport:
         defects, rows, before, over = self._defects()
         chosen = [defect for defect in defects if self._is_meant(defect)]
-        keys = keys_told_twice(chosen)
-        there = self.store.rows_there(self.table, keys) if keys else []
-        present = [
-            (self.table.name, key) for key, is_there in zip(keys, there, strict=True) if is_there
-        ]
-        plan = plan_repair(chosen, {self.table.name: self.table}, present)
+        plan = self._planned(chosen)
         return RepairReport(
             table=self.table.name,
             plan=self._with_statements(plan),
@@ -161,12 +157,22 @@ class Repair:
             only_read=self.store.why if isinstance(self.store, RowPresence) else None,
         )
 
+    def _planned(self, chosen: Sequence[Defect]) -> RepairPlan:
+        if self.table.kv is not None:
+            return plan_for_pairs(chosen, self.table, self.store)
+        keys = keys_told_twice(chosen)
+        there = self.store.rows_there(self.table, keys) if keys else []
+        present = [
+            (self.table.name, key) for key, is_there in zip(keys, there, strict=True) if is_there
+        ]
+        return plan_repair(chosen, {self.table.name: self.table}, present)
+
     def executed(self, report: RepairReport) -> RepairReport:
         assert not isinstance(self.store, RowPresence), "it was demanded to be writable"
         run = _new_run()
         executor = Executor(
             self.store,
-            self.table,
+            seen_by_repair(self.table),
             run,
             self.request.wait_limit,
             self.request.rows_per_second,

@@ -13,6 +13,7 @@ from repair.patch_sql import SqlPatch, patch_as_sql, reindex_as_sql
 from repair.patch_targets import sql_target
 from repair.patching import entries_to_delete, entries_to_insert
 from scrub import __version__
+from scrub.app.pair_repairs import demand_patchable
 from scrub.app.repair import Repair, opened_repair
 from scrub.model.index_shape import shape_of
 from scrub.model.patch import IndexPatch, Patch
@@ -36,6 +37,7 @@ def write_patch(
     """Write what a repair would do; over a limit, or without anything to do, no file is written."""
     demand_free(directory)
     with opened_repair(request, spark, spark_options, on_progress) as repair:
+        demand_patchable(repair.table)
         report = repair.previewed()
         if report.over_limit or not report.plan.actions:
             return report

@@ -42,7 +42,9 @@ def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> Cl
     A session is asked for only where Spark alone knows what an index's expressions mean.
     """
     if table.kv is not None:
-        raise UsageError(f"table {table.name} is in key-value layout, which is not repaired")
+        from scrub.app.pair_repairs import open_pair_repairs
+
+        return open_pair_repairs(catalog, table)
     elsewhere = [i.name for i in table.indexes if not i.native and i.store != table.store]
     if elsewhere:
         raise OnlyRead(

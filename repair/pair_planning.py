@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From defects of a table in key-value layout to what is done about its pairs.
+
+A defect names a place: an index, and the bytes of a key. What is there and what the rows ask for is
+read anew, since an entry that only reads well, or whose checksum is wrong, is told by its bytes
+alone. What is planned here is judged once more when it is done.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from repair.planning import REFUSED, Reason, plan_repair
+from scrub.codec.kv.readable import columns_of
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.repair import Action, ActionKind, Entry, Refusal, RepairPlan
+from scrub.model.table import Table
+from scrub.stores.pair_demands import PairStore, entry_of_pair, pair_table
+from scrub.stores.pair_rows import TABLE, Pair, PairRows, is_deleted
+
+_SPELLING = (
+    DefectKind.INVALID_ENCODING,
+    DefectKind.INVALID_COMPOSITE,
+    DefectKind.NONCANONICAL,
+)
+_PLACED = (
+    DefectKind.MISSING,
+    DefectKind.DANGLING,
+    DefectKind.WRONG_STORED_VALUE,
+    DefectKind.DUPLICATE_ENTRY,
+)
+_NOT_SAID: Reason = (
+    "the defect does not say which pair it is",
+    "check again without --redact, and repair from that",
+)
+_OUTDATED: Reason = (
+    "the catalog has no such index any more",
+    "check again with this catalog, and repair from that",
+)
+_ROW_UNREADABLE: Reason = (
+    "the row it belongs to cannot be read, or is there twice, so nobody knows its entries",
+    "mend the row first: restore it from a backup",
+)
+_ROW_GONE: Reason = (
+    "no row asks for this entry now, or not under the key that its columns have",
+    "check again, and repair from that",
+)
+_WHOSE: Reason = (
+    "the bytes do not tell which row the entry belongs to",
+    "remove the pair by hand, and repair again: the entry that is missing then is put",
+)
+_NO_SPELLING: Reason = (
+    "it cannot be written again under the same key without losing what it says: its key is spelled "
+    "otherwise, or it holds a column that the catalog does not know",
+    "write the row again with the system that owns it, or complete the catalog",
+)
+
+
+def plan_pair_repair(defects: Sequence[Defect], table: Table, store: PairStore) -> RepairPlan:
+    """What to do about each defect of a table, as its pairs are now; reads only."""
+    planning = _Planning(table, store)
+    for defect in defects:
+        planning.locate(defect)
+    planning.read()
+    lost = planning.lost_rows(defects)
+    told = {refusal.defect for refusal in lost.refusals}
+    actions: dict[object, Action] = {}
+    refusals = list(lost.refusals)
+    for defect in defects:
+        if defect.id in told:
+            continue
+        for planned in planning.planned(defect):
+            if isinstance(planned, Action):  # several defects may say the same of a pair
+                actions.setdefault(_what(planned), planned)
+            else:
+                refusals.append(_refused(defect, planned))
+    return RepairPlan(tuple(actions.values()), tuple(refusals), lost.lost_rows)
+
+
+@dataclass(slots=True)
+class _Place:
+    """What a defect is about: the pair it names, and the key that it should have."""
+
+    index: str
+    pair: Pair
+    keys: tuple[bytes, ...]
+    rows: set[bytes] = field(default_factory=set)
+
+
+class _Planning:
+    def __init__(self, table: Table, store: PairStore) -> None:
+        assert table.kv is not None, "only tables in key-value layout come here"
+        self.table, self.store = table, store
+        self.rows = PairRows(table.kv)
+        self.types = {column.name: column.type for column in table.columns}
+        self.places: dict[tuple[str, str | None], _Place] = {}
+        self.there: dict[tuple[str, bytes], list[Pair]] = {}
+        self.row_pairs: dict[bytes, list[Pair]] = {}
+
+    def locate(self, defect: Defect) -> None:
+        """Remember which pairs must be read for a defect."""
+        index = defect.index or TABLE
+        known = index == TABLE or any(index == of.name for of in self.table.indexes)
+        if not known or defect.key_hex is None or self._is_left(defect):
+            return
+        try:
+            pair = bytes.fromhex(defect.key_hex), bytes.fromhex(defect.value_hex or "")
+        except ValueError:
+            return
+        spelled = None if index == TABLE else self.rows.canonical(index, pair)
+        keys = dict.fromkeys([pair[0], *([] if spelled is None else [spelled[0]])])
+        self.places[_named(defect)] = _Place(index, pair, tuple(keys))
+
+    def read(self) -> None:
+        """Everything at once: what is in the places, and the rows that this tells."""
+        seen = pair_table(self.table)
+        for index in {place.index for place in self.places.values()}:
+            of_index = [place for place in self.places.values() if place.index == index]
+            keys = dict.fromkeys(key for place in of_index for key in place.keys)
+            for pair in self.store.pairs_at(seen, index, list(keys)):
+                self.there.setdefault((index, pair[0]), []).append(pair)
+            for place in of_index if index != TABLE else ():
+                pairs = [p for key in place.keys for p in self.there.get((index, key), ())]
+                for pair in (place.pair, *pairs):
+                    place.rows |= self.rows.rows_told(index, pair)
+        rows = {row for place in self.places.values() for row in place.rows}
+        of_keys = {key: row for row in rows for key in self.rows.row_keys(row)}
+        self.row_pairs = {row: [] for row in rows}
+        for pair in self.store.pairs_at(seen, TABLE, list(of_keys)) if of_keys else ():
+            self.row_pairs[of_keys[pair[0]]].append(pair)
+
+    def lost_rows(self, defects: Sequence[Defect]) -> RepairPlan:
+        """Rows that several indexes agree on, with the refusal of every entry that tells them."""
+        located = [defect for defect in defects if _named(defect) in self.places]
+        present = [
+            (defect.table, defect.primary_key)
+            for defect in located
+            if defect.primary_key is not None and self._has_row(self.places[_named(defect)])
+        ]
+        plan = plan_repair(located, {self.table.name: self.table}, present)
+        keys = [row.primary_key for row in plan.lost_rows]
+        of_lost = [
+            refusal
+            for refusal in plan.refusals
+            if refusal.defect_kind is DefectKind.DANGLING and refusal.primary_key in keys
+        ]
+        return replace(plan, actions=(), refusals=tuple(of_lost))
+
+    def _has_row(self, place: _Place) -> bool:
+        return any(not is_deleted(pair) for row in place.rows for pair in self.row_pairs[row])
+
+    def planned(self, defect: Defect) -> Iterator[Action | Reason]:
+        if self._is_left(defect):
+            yield REFUSED.get(defect.kind, _OUTDATED)
+            return
+        place = self.places.get(_named(defect))
+        if place is None:
+            yield _NOT_SAID if defect.key_hex is None else _OUTDATED
+        elif place.index == TABLE:
+            yield from self._table_pair(defect, place)
+        elif obstacle := self.rows.obstacle(place.index):
+            yield obstacle, "build the index anew with the system that owns it"
+        else:
+            yield from self._entries(defect, place)
+
+    def _is_left(self, defect: Defect) -> bool:
+        """Kinds that nobody but a person can decide."""
+        if defect.index is None:
+            return defect.kind is not DefectKind.NONCANONICAL
+        return defect.kind not in (*_SPELLING, *_PLACED)
+
+    def _table_pair(self, defect: Defect, place: _Place) -> Iterator[Action | Reason]:
+        """A pair of the table that reads well is spelled as it should be; its columns stay."""
+        for pair in _distinct(self.there.get((TABLE, place.pair[0]), ())):
+            if self.rows.trouble(pair) is None:
+                continue
+            spelled = self.rows.rewritten(pair)
+            if spelled is None:
+                yield _NO_SPELLING
+            else:
+                yield self._action(ActionKind.REPLACE, defect, place, pair, spelled)
+
+    def _entries(self, defect: Defect, place: _Place) -> Iterator[Action | Reason]:
+        demands = [self.rows.demanded(place.index, self.row_pairs[row]) for row in place.rows]
+        if any(demanded is None for demanded in demands):
+            yield _ROW_UNREADABLE
+            return
+        wanted = [pair for demanded in demands for pair in demanded or ()]
+        at_key = [pair for pair in wanted if pair[0] == place.pair[0]]
+        if len(at_key) > 1:
+            yield REFUSED[DefectKind.UNIQUE_VIOLATION]
+        elif at_key:
+            yield from self._toward(defect, place, at_key[0])
+        else:
+            yield from self._unwanted(defect, place, wanted)
+
+    def _toward(self, defect: Defect, place: _Place, wanted: Pair) -> Iterator[Action | Reason]:
+        """What brings a place to hold just the pair that a row asks for."""
+        there = self.there.get((place.index, wanted[0]), [])
+        living = [pair for pair in there if not is_deleted(pair)]
+        if not there:
+            yield self._action(ActionKind.PUT, defect, place, None, wanted)
+        for pair in _distinct(living or there):
+            if not _is_same(pair, wanted):
+                if self._holds_more(defect, place, pair):
+                    yield _NO_SPELLING
+                else:
+                    yield self._action(ActionKind.REPLACE, defect, place, pair, wanted)
+            elif living.count(pair) > 1:
+                yield self._action(ActionKind.KEEP_ONE, defect, place, pair, pair)
+
+    def _unwanted(
+        self, defect: Defect, place: _Place, wanted: Sequence[Pair]
+    ) -> Iterator[Action | Reason]:
+        """A place for which no row asks; an entry under a wrong key has its right one beside."""
+        if defect.kind in _PLACED and defect.kind is not DefectKind.DANGLING:
+            yield _ROW_GONE
+            return
+        there = [
+            pair
+            for pair in _distinct(self.there.get((place.index, place.pair[0]), ()))
+            if not is_deleted(pair)
+        ]
+        for pair in there:
+            if not self.rows.is_owner_known(place.index, pair):
+                yield _WHOSE
+                return
+            if self._holds_more(defect, place, pair):
+                yield _NO_SPELLING
+                return
+            yield self._action(ActionKind.DELETE, defect, place, pair, None)
+        for pair in wanted if there else ():
+            if pair[0] in place.keys and not self.there.get((place.index, pair[0])):
+                yield self._action(ActionKind.PUT, defect, place, None, pair)
+
+    def _holds_more(self, defect: Defect, place: _Place, pair: Pair) -> bool:
+        """Whether an entry holds columns that the catalog does not know, which would be lost."""
+        if defect.kind is not DefectKind.NONCANONICAL:
+            return False
+        return bool(self.rows.strange_columns(place.index, pair))
+
+    def _action(
+        self,
+        kind: ActionKind,
+        defect: Defect,
+        place: _Place,
+        before: Pair | None,
+        after: Pair | None,
+    ) -> Action:
+        return Action(
+            kind=kind,
+            defect=defect.id,
+            defect_kind=defect.kind,
+            table=defect.table,
+            index=place.index,
+            primary_key=defect.primary_key or self._primary_key(place, after or before),
+            before=None if before is None else entry_of_pair(before),
+            after=None if after is None else entry_of_pair(after),
+        )
+
+    def _primary_key(self, place: _Place, pair: Pair | None) -> Entry | None:
+        if pair is None or is_deleted(pair):
+            return None
+        layout = self.rows.layout
+        number = layout.primary(0) if place.index == TABLE else layout.secondary(0, place.index)
+        columns = columns_of(layout, number, pair[0], pair[1] or b"", self.types)
+        if columns is None:
+            return None
+        return {name: columns.get(name) for name in self.table.primary_key}
+
+
+def _named(defect: Defect) -> tuple[str, str | None]:
+    """Entries of several families of one row have the same id."""
+    return defect.id, defect.key_hex
+
+
+def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
+    return list(dict.fromkeys(pairs))
+
+
+def _is_same(pair: Pair, wanted: Pair) -> bool:
+    """Whether a pair is the one, with its checksum or without any."""
+    key, value = wanted
+    return pair in (wanted, (key, bytes(4) + (value or b"")[4:]))
+
+
+def _what(action: Action) -> object:
+    def bytes_of(entry: Mapping[str, object] | None) -> object:
+        return None if entry is None else tuple(entry.values())
+
+    return action.kind, action.index, bytes_of(action.before), bytes_of(action.after)
+
+
+def _refused(defect: Defect, why: Reason) -> Refusal:
+    return Refusal(
+        defect=defect.id,
+        defect_kind=defect.kind,
+        table=defect.table,
+        index=defect.index,
+        primary_key=defect.primary_key,
+        reason=why[0],
+        remedy=why[1],
+    )

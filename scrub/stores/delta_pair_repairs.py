@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repairing pairs of bytes in Delta: the repairs of a lake, where rows are pairs too.
+
+Where table and index share a relation, rows are read in the very version that is changed, so that
+nothing can come in between. Apart from that, all is as for other indexes.
+"""
+
+from collections.abc import Sequence
+
+from scrub.model.entry_shape import EntryShape
+from scrub.model.index_shape import shape_of
+from scrub.model.repair import Action
+from scrub.model.table import Index, Table
+from scrub.stores.delta_entries import find_entries
+from scrub.stores.delta_repairs import DeltaRepairs, Demanded
+from scrub.stores.delta_rows import require_columns
+from scrub.stores.delta_snapshot import DeltaSnapshot
+from scrub.stores.pair_demands import demanded_now, pair_keys, pair_shape, refuse_versions
+from scrub.stores.pair_rows import Pair, PairRows
+
+
+class DeltaPairRepairs(DeltaRepairs):
+    """Repairs of tables in key-value layout; tables are given as `pair_table` makes them."""
+
+    def pairs_at(self, table: Table, index: str, keys: Sequence[bytes]) -> list[Pair]:
+        of = table.index(index)
+        with self._open(of.store, of.relation) as snapshot:
+            return _find(snapshot, keys)
+
+    def _shape(self, table: Table, index: Index) -> EntryShape:
+        return shape_of(table, index)
+
+    def _demanded(
+        self, snapshot: DeltaSnapshot, table: Table, index: Index, actions: Sequence[Action]
+    ) -> Demanded:
+        assert table.kv is not None, "only tables in key-value layout come here"
+        rows = PairRows(table.kv)
+        refuse_versions(snapshot.relation, snapshot.schema.names)
+        with self._open(table.store, table.relation) as latest:
+            is_shared = latest.uri == snapshot.uri
+            of_table = snapshot if is_shared else latest
+            entries = demanded_now(rows, index.name, actions, lambda keys: _find(of_table, keys))
+            return Demanded(entries, of_table.version, is_latest=not is_shared)
+
+
+def _find(snapshot: DeltaSnapshot, keys: Sequence[bytes]) -> list[Pair]:
+    shape = pair_shape(snapshot.relation)
+    refuse_versions(snapshot.relation, snapshot.schema.names)
+    require_columns(snapshot, shape.columns)
+    found = find_entries(snapshot, shape, pair_keys(keys)).entries
+    return list(zip(*(found.column(name).to_pylist() for name in shape.names), strict=True))

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repairs of pairs of bytes, in Delta and PostgreSQL: each kind of defect, races, and undoing."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from reports import as_json
+from reports.repairs import repair_as_text
+from scrub.app import run_check
+from scrub.app.pair_repairs import open_pair_repairs
+from scrub.app.repair import execute_repair, execute_undo, preview_repair
+from scrub.app.repair_patch import write_patch
+from scrub.errors import RelationMismatch, UsageError
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.repair import ActionKind, ActionOutcome, RepairRequest
+from scrub.model.request import CheckRequest
+from tests.checks.pair_ground import INDEXES, ONE_FAMILY, TWO_FAMILIES, row
+from tests.kv.reference_pairs import encode_value
+from tests.postgres_server import Database
+from tests.repair.pair_store_ground import (
+    APART,
+    DatabaseOfPairs,
+    LakeOfPairs,
+    PairGround,
+    StoredPair,
+)
+
+DONE, ROW_CHANGED = ActionOutcome.DONE, ActionOutcome.ROW_CHANGED
+ROWS = 40
+NOTE_IS_NULL = b"\x11"  # a tag: the next column is NULL, which nobody writes
+
+
+@pytest.fixture(params=["delta", "postgres"])
+def make(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Callable[[dict[str, Any], dict[str, Any]], PairGround]:
+    def ground(families: dict[str, Any], indexes: dict[str, Any]) -> PairGround:
+        if request.param == "delta":
+            return LakeOfPairs(tmp_path, families, indexes)
+        database: Database = request.getfixturevalue("database")
+        return DatabaseOfPairs(database, tmp_path, families, indexes)
+
+    return ground
+
+
+Make = Callable[[dict[str, Any], dict[str, Any]], PairGround]
+
+
+def flipped(value: bytes | None, at: int) -> bytes:
+    octets = bytearray(value or b"")
+    octets[at] ^= 1
+    return bytes(octets)
+
+
+def padded(key: bytes) -> bytes:
+    """The same key, its first column spelled with a length that it does not need."""
+    return key[:2] + b"\xf6" + bytes([key[2] - 0x88]) + key[3:]
+
+
+def respelled(pair: StoredPair, more: bytes) -> StoredPair:
+    key, value = pair
+    return key, encode_value(key, (value or b"")[4:] + more)
+
+
+def moved(pair: StoredPair) -> StoredPair:
+    key = padded(pair[0])
+    return key, encode_value(key, (pair[1] or b"")[4:])
+
+
+def repaired(ground: PairGround) -> list[str]:
+    """As many runs as it takes: what cannot be read hides what is missing."""
+    runs: list[str] = []
+    for number in range(4):
+        actions = ground.plan().actions
+        if not actions:
+            return runs
+        runs.append(f"run {number}")
+        done = ground.repair(runs[-1], actions)
+        assert {one.outcome for one in done} <= {DONE, ActionOutcome.ALREADY_RIGHT}
+        assert all(one.in_order for one in done), done
+    raise AssertionError("there is always more to do")
+
+
+@pytest.mark.parametrize(
+    ("families", "indexes"), [(ONE_FAMILY, INDEXES), (TWO_FAMILIES, APART)], ids=["shared", "apart"]
+)
+def test_every_kind_is_mended_and_brought_back_to_the_byte(
+    make: Make, families: dict[str, Any], indexes: dict[str, Any]
+) -> None:
+    ground = make(families, indexes)
+    sound = ground.sound(ROWS)
+    ground.write_all(sound)
+    assert ground.defects() == []
+    right = ground.pairs()
+
+    pairs = {name: list(of) for name, of in sound.items()}
+    customers, emails, rows = pairs["by_customer"], pairs["by_email"], pairs["primary"]
+    entry = ground.entry
+    customers.remove(entry("by_customer", row(1)))
+    emails.remove(entry("by_email", row(2)))
+    customers.append(entry("by_customer", row(500)))
+    emails.append(entry("by_email", row(501)))
+    customers.remove(entry("by_customer", row(3)))
+    customers.append(entry("by_customer", row(3) | {5: b"other"}))
+    emails.remove(entry("by_email", row(4)))
+    emails.append(entry("by_email", row(4) | {1: 999}))
+    for index, number, damage in [
+        ("by_customer", 6, lambda pair: (pair[0], flipped(pair[1], -1))),
+        ("by_email", 8, lambda pair: (pair[0], flipped(pair[1], 0))),
+        ("by_customer", 9, lambda pair: (pair[0][:4], pair[1])),
+        ("by_customer", 10, lambda pair: respelled(pair, NOTE_IS_NULL)),
+        ("by_customer", 11, moved),
+        ("by_customer", 12, lambda pair: (pair[0], None)),
+        ("by_email", 13, lambda pair: (pair[0], b"")),
+    ]:
+        whole = entry(index, row(number))
+        pairs[index][pairs[index].index(whole)] = damage(whole)
+    with_note = ground.row_pairs(row(15))[-1]
+    rows[rows.index(with_note)] = respelled(with_note, b"\x21" if families else NOTE_IS_NULL)
+    if len(ground.names) > 1 or isinstance(ground, LakeOfPairs):
+        emails += [entry("by_email", row(16))] * 2
+    ground.write_all(pairs)
+    damaged = ground.pairs()
+    kinds = {defect.kind for defect in ground.defects()}
+    assert kinds >= {
+        DefectKind.DANGLING,
+        DefectKind.WRONG_STORED_VALUE,
+        DefectKind.INVALID_ENCODING,
+        DefectKind.NONCANONICAL,
+    }
+
+    runs = repaired(ground)
+    assert ground.defects() == []
+    assert ground.pairs() == right
+    for run in reversed(runs):
+        assert set(ground.undo(run)) == {DONE}
+    assert ground.pairs() == damaged
+
+
+def test_what_only_people_can_decide_is_refused_and_left(make: Make) -> None:
+    ground = make(ONE_FAMILY, INDEXES)
+    pairs = ground.sound(ROWS)
+    rows, emails = pairs["primary"], pairs["by_email"]
+    rows[5] = (rows[5][0], flipped(rows[5][1], -1))
+    rows[11] = moved(rows[11])
+    rows[20] = respelled(rows[20], b"\x33\x02")  # a column that the catalog does not know
+    twin = row(60) | {3: row(7)[3]}
+    rows += ground.row_pairs(twin)
+    pairs["by_customer"].append(ground.entry("by_customer", twin))
+    foreign = bytes.fromhex("bd898a88")
+    rows.append((foreign, encode_value(foreign, b"\x0a")))
+    lost = ground.entry("by_email", row(30))
+    emails[emails.index(lost)] = (lost[0], lost[1][:5] if lost[1] else None)
+    ground.write_all(pairs)
+    before = ground.pairs()
+    plan = ground.plan()
+    assert plan.actions == ()
+    refused = Counter((refusal.defect_kind, refusal.index) for refusal in plan.refusals)
+    assert refused == Counter(
+        [
+            (DefectKind.INVALID_ENCODING, None),
+            (DefectKind.INVALID_ENCODING, "by_email"),
+            (DefectKind.NONCANONICAL, None),
+            (DefectKind.NONCANONICAL, None),
+            (DefectKind.UNEXPECTED_KEY, None),
+            (DefectKind.UNIQUE_VIOLATION, "by_email"),
+            (DefectKind.UNIQUE_VIOLATION, "by_email"),
+        ]
+    )
+    assert all(refusal.reason and refusal.remedy for refusal in plan.refusals)
+    assert ground.pairs() == before
+
+
+def test_rows_that_several_indexes_agree_on_are_not_forgotten(make: Make) -> None:
+    ground = make(ONE_FAMILY, INDEXES)
+    pairs = ground.sound(10)
+    pairs["primary"].remove(ground.row_pairs(row(3))[0])
+    ground.write_all(pairs)
+    plan = ground.plan()
+    assert plan.actions == ()
+    (lost,) = plan.lost_rows
+    assert lost.columns == {
+        "id": 3,
+        "customer_id": 3,
+        "amount": "0.30",
+        "note": "note 3",
+        "email": "user3@example.org",
+    }
+
+
+def test_nothing_is_done_that_the_rows_no_longer_ask_for(make: Make) -> None:
+    ground = make(ONE_FAMILY, INDEXES)
+    pairs = ground.sound(10)
+    by_customer = pairs["by_customer"]
+    by_customer.remove(ground.entry("by_customer", row(1)))
+    by_customer.append(ground.entry("by_customer", row(50)))
+    by_customer.append(ground.entry("by_customer", row(51)))
+    wrong = ground.entry("by_customer", row(4) | {5: b"other"})
+    by_customer[by_customer.index(ground.entry("by_customer", row(4)))] = wrong
+    spelled = pairs["primary"][5]
+    pairs["primary"][5] = respelled(spelled, NOTE_IS_NULL)
+    ground.write_all(pairs)
+    actions = ground.plan().actions
+    assert sorted(action.kind for action in actions) == [
+        ActionKind.DELETE,
+        ActionKind.DELETE,
+        ActionKind.PUT,
+        ActionKind.REPLACE,
+        ActionKind.REPLACE,
+    ]
+    rows = pairs["primary"]
+    rows[1] = ground.row_pairs(row(1) | {5: b"later"})[0]
+    rows[4] = ground.row_pairs(row(4) | {5: b"other"})[0]
+    rows[5] = ground.row_pairs(row(5) | {5: b"later"})[0]
+    rows += ground.row_pairs(row(50))
+    (unreadable,) = ground.row_pairs(row(51))
+    rows.append((unreadable[0], flipped(unreadable[1], -1)))
+    ground.write_all(pairs)
+    before = ground.pairs()
+    done = ground.repair("run", actions)
+    assert {one.outcome for one in done} == {ROW_CHANGED}
+    assert ground.pairs() == before
+
+
+def test_an_entry_without_a_checksum_is_the_one_its_row_asks_for(make: Make) -> None:
+    ground = make(ONE_FAMILY, INDEXES)
+    pairs = ground.sound(10)
+    key, value = ground.entry("by_customer", row(50))
+    pairs["by_customer"].append((key, bytes(4) + (value or b"")[4:]))
+    ground.write_all(pairs)
+    actions = ground.plan().actions
+    pairs["primary"] += ground.row_pairs(row(50))
+    pairs["by_email"].append(ground.entry("by_email", row(50)))
+    ground.write_all(pairs)
+    assert ground.plan().actions == ()
+    assert [one.outcome for one in ground.repair("run", actions)] == [ROW_CHANGED]
+
+
+def test_undo_leaves_what_somebody_wrote_since(make: Make) -> None:
+    ground = make(ONE_FAMILY, INDEXES)
+    pairs = ground.sound(10)
+    pairs["by_customer"].append(ground.entry("by_customer", row(50)))
+    missing = ground.entry("by_customer", row(1))
+    pairs["by_customer"].remove(missing)
+    ground.write_all(pairs)
+    ground.repair("run", ground.plan().actions)
+    (relation,) = ground.names
+    later = (missing[0], ground.entry("by_customer", row(1) | {5: b"later"})[1])
+    ground.write(relation, [later if p == missing else p for p in ground.read(relation)])
+    assert sorted(ground.undo("run")) == [ActionOutcome.CONFLICT, DONE]
+    assert later in ground.read(relation)
+
+
+def test_entries_of_several_families_are_repaired_each(make: Make) -> None:
+    by_family = {"by_family": True, "storing": ["note"]}
+    unique = {"index_id": 3, "columns": ["email"], "unique": True, "by_family": True}
+    ground = make(
+        TWO_FAMILIES,
+        {
+            "by_customer": INDEXES["by_customer"] | by_family,
+            "by_email": unique | {"storing": ["note"]},
+        },
+    )
+    pairs = ground.sound(20)
+    ground.write_all(pairs)
+    right = ground.pairs()
+    by_customer = pairs["by_customer"]
+    of_row = [p for p in by_customer if p in ground.entries("by_customer", row(8))]
+    assert len(of_row) > 1
+    for pair in of_row:
+        by_customer.remove(pair)
+    other = ground.entries("by_customer", row(9))[-1]
+    by_customer[by_customer.index(other)] = ground.entries("by_customer", row(9) | {5: b"x"})[-1]
+    ground.write_all(pairs)
+    repaired(ground)
+    assert ground.pairs() == right
+    ground.write_all(pairs | {"by_email": pairs["by_email"][1:]})
+    refused = [refusal for refusal in ground.plan().refusals if refusal.index == "by_email"]
+    assert "several families" in refused[0].reason
+
+
+def test_versions_of_pairs_are_refused_by_name(database: Database, tmp_path: Path) -> None:
+    lake = LakeOfPairs(tmp_path, ONE_FAMILY)
+    versions = {"key": pa.array([b"k"], pa.binary()), "value": pa.array([b"v"], pa.binary())}
+    write_deltalake(str(tmp_path / "pairs"), pa.table(versions | {"ts": pa.array([1])}))
+    of_database = DatabaseOfPairs(database, tmp_path, ONE_FAMILY)
+    database.run("ALTER TABLE pairs ADD COLUMN ts bigint")
+    for ground in (lake, of_database):
+        defects = missing_of(ground)
+        with pytest.raises(RelationMismatch, match="versions of a pair"):
+            ground.plan(defects)
+
+
+def missing_of(ground: PairGround) -> list[Defect]:
+    key, value = ground.entry("by_customer", row(1))
+    return [
+        Defect(
+            kind=DefectKind.MISSING,
+            table="pairs",
+            index="by_customer",
+            primary_key={"id": 1},
+            index_key=None,
+            expected=None,
+            actual=None,
+            snapshot="",
+            key_hex=key.hex(),
+            value_hex=(value or b"").hex(),
+        )
+    ]
+
+
+def test_stores_that_are_only_read_are_refused(tmp_path: Path) -> None:
+    class Files(LakeOfPairs):
+        def store(self) -> dict[str, str]:
+            return {"kind": "spark", "format": "parquet", "path": "."}
+
+    ground = Files(tmp_path, ONE_FAMILY)
+    with pytest.raises(UsageError, match="only read"):
+        open_pair_repairs(ground.catalog, ground.table)
+
+
+def test_a_patch_of_pairs_is_refused_by_name(tmp_path: Path) -> None:
+    ground = LakeOfPairs(tmp_path, ONE_FAMILY)
+    request = RepairRequest(table="pairs", catalog=ground.path)
+    with pytest.raises(UsageError, match="no patch"):
+        write_patch(request, tmp_path / "fixes")
+    assert not (tmp_path / "fixes").exists()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_damage_is_mended_and_brought_back(make: Make, seed: int) -> None:
+    chance = random.Random(seed)
+    families, indexes = chance.choice([(ONE_FAMILY, INDEXES), (TWO_FAMILIES, APART)])
+    ground = make(families, indexes)
+    sound = ground.sound(12)
+    ground.write_all(sound)
+    right = ground.pairs()
+    pairs = {name: list(of) for name, of in sound.items()}
+    for name, damage in damages(chance):
+        damage(pairs[name])
+    ground.write_all(pairs)
+    damaged = ground.pairs()
+    runs = repaired(ground)
+    mended = ground.pairs()
+    for relation, before in damaged.items():
+        assert (before & right[relation]) <= mended[relation], "what was right stays"
+    if not ground.plan().refusals:
+        assert mended == right
+    for run in reversed(runs):
+        assert set(ground.undo(run)) == {DONE}
+    assert ground.pairs() == damaged
+
+
+def damages(chance: random.Random) -> Iterator[tuple[str, Callable[[list[StoredPair]], None]]]:
+    def somewhere(pairs: list[StoredPair]) -> int:
+        return chance.randrange(len(pairs))
+
+    def lose(pairs: list[StoredPair]) -> None:
+        pairs.pop(somewhere(pairs))
+
+    def flip(pairs: list[StoredPair]) -> None:
+        at = somewhere(pairs)
+        key, value = pairs[at]
+        pairs[at] = (key, flipped(value, chance.randrange(len(value))) if value else b"?")
+
+    def swap(pairs: list[StoredPair]) -> None:
+        one, other = somewhere(pairs), somewhere(pairs)
+        key, value = pairs[one][0], (pairs[other][1] or b"")[4:]
+        pairs[one] = (key, encode_value(key, value))
+
+    def spell(pairs: list[StoredPair]) -> None:
+        at = somewhere(pairs)
+        pairs[at] = respelled(pairs[at], NOTE_IS_NULL)
+
+    def bury(pairs: list[StoredPair]) -> None:
+        at = somewhere(pairs)
+        pairs[at] = (pairs[at][0], chance.choice([None, b""]))
+
+    for _ in range(chance.randint(1, 5)):
+        yield (
+            chance.choice(["by_customer", "by_email"]),
+            chance.choice([lose, flip, swap, spell, bury]),
+        )
+    if chance.random() < 0.5:
+        yield "primary", spell
+
+
+@pytest.mark.spark
+def test_what_a_check_finds_is_repaired_as_typed(make: Make, spark: Any) -> None:
+    ground = make(ONE_FAMILY, APART)
+    pairs = ground.sound(100)
+    ground.write_all(pairs)
+    right = ground.pairs()
+    entry = ground.entry
+    pairs["by_customer"].remove(entry("by_customer", row(1)))
+    pairs["by_email"].append(entry("by_email", row(501)))
+    emails = pairs["by_email"]
+    emails[emails.index(entry("by_email", row(4)))] = entry("by_email", row(4) | {1: 999})
+    pairs["primary"][15] = respelled(pairs["primary"][15], NOTE_IS_NULL)
+    ground.write_all(pairs)
+    damaged = ground.pairs()
+    file = ground.root / "result.json"
+    result = run_check(CheckRequest(catalog=ground.path), spark=spark)
+    file.write_text(as_json.render(result))
+    request = RepairRequest(table="pairs", catalog=ground.path, from_file=file)
+    assert len(preview_repair(request).plan.actions) == 4
+    assert ground.pairs() == damaged
+    report = execute_repair(request)
+    assert report.plan.refusals == ()
+    assert ground.pairs() == right
+    assert report.run is not None
+    undone = execute_undo(ground.path, report.run)
+    assert {one.outcome for one in undone.done} == {DONE}
+    assert ground.pairs() == damaged
+    assert "the table" in repair_as_text(report)
