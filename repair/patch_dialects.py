@@ -38,6 +38,9 @@ class Dialect(Protocol):
     def place(self) -> str | None:
         """What tells equal entries apart; None if nothing does."""
 
+    def locking(self, relations: Sequence[str]) -> tuple[str, ...]:
+        """Statements that keep other writers away until the transaction ends."""
+
     def name(self, name: str) -> str:
         """A name, quoted."""
 
@@ -61,6 +64,14 @@ class Postgres:
     )
     from_nothing: str = ""
     place: str | None = "(tableoid, ctid)"
+
+    def locking(self, relations: Sequence[str]) -> tuple[str, ...]:
+        # Not for long: whoever comes after a waiting lock waits too.
+        listed = ", ".join(relations)
+        return (
+            "SET LOCAL lock_timeout = '10s'",
+            f"LOCK TABLE {listed} IN SHARE ROW EXCLUSIVE MODE",
+        )
 
     def name(self, name: str) -> str:
         return identifier(name)
@@ -101,6 +112,9 @@ class Derby:
     begin: Sequence[str] = ()  # a transaction begins by itself where autocommit is off
     from_nothing: str = " FROM SYSIBM.SYSDUMMY1"
     place: str | None = None
+
+    def locking(self, relations: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"LOCK TABLE {relation} IN EXCLUSIVE MODE" for relation in relations)
 
     def name(self, name: str) -> str:
         return identifier(name)

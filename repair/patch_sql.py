@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from repair.patch_dialects import Dialect, Unsayable
+from scrub.model.defect import Value
 from scrub.model.entry_shape import EntryShape
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.model.types import ColumnType
@@ -30,6 +31,7 @@ class SqlColumn:
     name: str  # quoted
     compared: str  # an expression of the catalog's type, in which equal values are equal
     type: ColumnType
+    is_sought: bool = False  # whether values are also sought as they are, which indexes help
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,13 @@ class SqlTarget:
     relation: str
     columns: Mapping[str, SqlColumn]  # by name in the catalog
     row: RowSql | None  # None: the table is elsewhere, so nobody can ask its rows
-    settings: tuple[str, ...] = ()  # statements at the beginning of the transaction
+    settings: tuple[str, ...] = ()  # further statements at the beginning of the transaction
+
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """Nobody writes between a statement's look and the end of the transaction."""
+        relations = [self.relation] if self.row is None else [self.row.relation, self.relation]
+        return (*self.dialect.begin, *self.settings, *self.dialect.locking(relations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,7 @@ def patch_as_sql(
             else:
                 note = f"-- {verb}; defect {on_one_line(action.defect)}"
                 parts.append("\n".join([note, *(f"{one};" for one in made)]))
-    opening = [f"{one};" for one in (*target.dialect.begin, *target.settings)]
+    opening = [f"{one};" for one in target.opening]
     head = [f"-- {line}" for line in _remarks(title, target, len(parts), len(left_out))]
     text = "\n\n".join(["\n".join([*head, *opening]), *parts, "COMMIT;"]) + "\n"
     return SqlPatch(text, len(parts), left_out)
@@ -187,13 +195,16 @@ class _Statements:
         columns = self.target.columns
         return self._all_equal([(columns[n], entry[n]) for n in names or columns])
 
-    def _all_equal(self, pairs: Sequence[tuple[SqlColumn, object]]) -> str:
-        return " AND ".join(
-            f"{column.compared} IS NULL"
-            if value is None
-            else f"{column.compared} = {self.target.dialect.compared(value, column.type)}"  # type: ignore[arg-type]
-            for column, value in pairs
-        )
+    def _all_equal(self, pairs: Sequence[tuple[SqlColumn, Value]]) -> str:
+        return " AND ".join(one for column, value in pairs for one in self._equal(column, value))
+
+    def _equal(self, column: SqlColumn, value: Value) -> Iterator[str]:
+        if value is None:
+            yield f"{column.compared} IS NULL"
+            return
+        if column.is_sought and column.compared != column.name:
+            yield f"{column.name} = {self.target.dialect.assigned(value, column.type)}"
+        yield f"{column.compared} = {self.target.dialect.compared(value, column.type)}"
 
     def _demanded(self, action: Action, entry: Entry) -> list[str]:
         """That the row still produces the entry, as far as it can be asked."""

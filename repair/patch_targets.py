@@ -2,6 +2,7 @@
 """From an index of the catalog to what SQL says of it: its names, its types, its table's rows."""
 
 import re
+from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -34,35 +35,42 @@ def _in_postgres(store: Store, table: Table, index: Index) -> SqlTarget:
     from scrub.stores.postgres.relations import columns_of, find_relation
 
     schema = store.schema or "public"
-    columns = shape_of(table, index).columns
+    shape = shape_of(table, index)
+    columns, sought = shape.columns, shape.indexed + shape.suffix
     with closing(connect(conninfo_of(store.url, store.options))) as connection:
         relation = find_relation(connection, schema, index.relation)
         described = columns_of(connection, relation)
         if absent := [column.name for column in columns if column.name not in described]:
             raise RelationMismatch(f"{relation.label} has no column {', '.join(absent)}")
-        is_beside = table.store == index.store
-        row = _row_in_postgres(connection, schema, table, index) if is_beside else None
-    locked = [relation.sql] if row is None else [row.relation, relation.sql]
+        row = None
+        if table.store == index.store:
+            types = {name: column.shown for name, column in described.items()}
+            row = _row_in_postgres(connection, schema, table, index, types)
     return SqlTarget(
         dialect=Postgres(),
         relation=relation.sql,
         columns={
-            c.name: SqlColumn(identifier(c.name), value_of(described[c.name], c.type), c.type)
+            c.name: SqlColumn(
+                identifier(c.name),
+                value_of(described[c.name], c.type),
+                c.type,
+                is_sought=c in sought,
+            )
             for c in columns
         },
         row=row,
-        settings=(
-            f"SET LOCAL search_path = pg_catalog, {identifier(schema)}, pg_temp",
-            # So that nobody writes between a statement's look and the end of the transaction.
-            "SET LOCAL lock_timeout = '10s'",
-            f"LOCK TABLE {', '.join(locked)} IN SHARE ROW EXCLUSIVE MODE",
-        ),
+        settings=(f"SET LOCAL search_path = pg_catalog, {identifier(schema)}, pg_temp",),
     )
 
 
 def _row_in_postgres(
-    connection: "psycopg.Connection[Any]", schema: str, table: Table, index: Index
+    connection: "psycopg.Connection[Any]",
+    schema: str,
+    table: Table,
+    index: Index,
+    types: Mapping[str, str],
 ) -> RowSql:
+    """The table's rows; `types` are those of the index's columns, as the server shows them."""
     from scrub.stores.postgres.building.entry_sql import entry_sql
     from scrub.stores.postgres.column_types import value_of
     from scrub.stores.postgres.quoting import identifier
@@ -70,16 +78,20 @@ def _row_in_postgres(
 
     relation = find_relation(connection, schema, table.relation)
     described = columns_of(connection, relation)
-
-    def column(name: str, of_type: ColumnType) -> SqlColumn:
-        return SqlColumn(identifier(name), value_of(described[name], of_type), of_type)
-
     plain = {
-        part.name: column(part.source, part.type)
+        part.name: SqlColumn(
+            identifier(part.source),
+            value_of(described[part.source], part.type),
+            part.type,
+            # What an index of another type holds may be no value of this one at all.
+            is_sought=part.source in table.primary_key
+            and described[part.source].shown == types[part.name],
+        )
         for part in index.entry
         if not part.is_expression and part.type is not None
     }
-    key = {name: column(name, table.column(name).type) for name in table.primary_key}
+    of_key = {part.source: plain[part.name] for part in index.entry if part.name in plain}
+    key = {name: of_key[name] for name in table.primary_key}
     try:
         entry = entry_sql(connection, schema, table, index)
     except UsageError:
@@ -106,11 +118,15 @@ def _behind_jdbc(store: Store, table: Table, index: Index) -> SqlTarget | str:
     if not _PLAIN_NAME.fullmatch(index.relation):
         return "its relation in the catalog is a query, not the name of a table"
     columns = shape_of(table, index).columns
+    row = _row_behind_jdbc(dialect, table, index)
+    if row is None and any(column.type.name is TypeName.TIMESTAMP for column in columns):
+        # A row in the same database would be compared in the same zone, and not be found.
+        return "it is not known whether the database keeps the zone of its times"
     return SqlTarget(
         dialect=dialect,
         relation=index.relation,  # which is SQL already: Spark hands it over as it is
         columns={c.name: _jdbc_column(dialect, c.name, c.type) for c in columns},
-        row=_row_behind_jdbc(dialect, table, index),
+        row=row,
     )
 
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
@@ -19,10 +20,11 @@ from scrub.codec.arrow_types import to_arrow
 from scrub.codec.json_values import to_table
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.index_shape import shape_of
-from scrub.model.table import Column, Nulls, Table
+from scrub.model.table import Column, EntryColumn, Nulls, Store, Table
 from scrub.model.types import parse_type
 from tests.postgres_server import Database, new_database
 from tests.repair.postgres_ground import (
+    BIGINT,
     STRING,
     Ground,
     defect_of,
@@ -33,12 +35,19 @@ from tests.repair.postgres_ground import (
 )
 
 
-def patch_of(ground: Ground, defects: Sequence[Defect], index: str = "by_v") -> SqlPatch:
+def patch_of(
+    ground: Ground, defects: Sequence[Defect], store: Store | None = None, title: str = "a patch"
+) -> SqlPatch:
     plan = plan_repair(defects, {ground.table.name: ground.table})
-    found = ground.table.index(index)
-    target = sql_target(ground.store, ground.table, found)
+    found = ground.table.index("by_v")
+    target = sql_target(store or ground.store, ground.table, found)
     assert not isinstance(target, str)
-    return patch_as_sql(plan.actions, shape_of(ground.table, found), target, "a patch")
+    return patch_as_sql(plan.actions, shape_of(ground.table, found), target, title)
+
+
+JDBC = Store(
+    name="shop", kind="spark", format="jdbc", options={"url": "jdbc:postgresql://host/shop"}
+)
 
 
 def run(database: Database, patch: SqlPatch) -> None:
@@ -66,18 +75,20 @@ def damage(database: Database) -> None:
     )
 
 
-def test_a_patch_mends_every_kind_and_changes_nothing_when_run_again(database: Database) -> None:
+@pytest.mark.parametrize("store", [None, JDBC], ids=["postgres", "jdbc"])
+def test_a_patch_mends_every_kind_and_changes_nothing_when_run_again(
+    database: Database, store: Store | None
+) -> None:
     ground = ground_of(database)
     damage(database)
-    patch = patch_of(ground, ground.defects())
+    patch = patch_of(ground, ground.defects(), store)
     assert (patch.left_out, patch.changes) == ({}, 6), patch.text
     run(database, patch)
     ground.assert_right()
-    after = database.rows("SELECT ctid::text, xmin::text, t::text FROM t__by_v t ORDER BY 1")
+    tuples = "SELECT ctid::text, xmin::text, t::text FROM t__by_v t ORDER BY 1"
+    after = database.rows(tuples)
     run(database, patch)
-    assert after == database.rows(
-        "SELECT ctid::text, xmin::text, t::text FROM t__by_v t ORDER BY 1"
-    )
+    assert after == database.rows(tuples)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +157,37 @@ def test_partial_and_null_skipping_indexes_are_judged_by_their_conditions(
     assert len(ground.defects()) == 2, "a row that is not covered has an entry, and one with NULL"
     run(database, patch_of(ground, ground.defects()))
     ground.assert_right()
+
+
+@pytest.mark.parametrize("text", ["lower(v)", "initcap(v)"])
+def test_values_of_expressions_are_asked_of_the_row_where_its_database_knows_them(
+    database: Database, text: str
+) -> None:
+    """What only Spark knows is left out, and the rest of the row decides."""
+    dialect = "postgres" if text == "lower(v)" else "spark"
+    made = EntryColumn(name="e", source=text, is_expression=True, type=STRING)
+    index = index_of(key={}, columns=(made,), suffix={"k": BIGINT}, dialect=dialect)
+    table = table_of({"k": BIGINT, "v": STRING}, index)
+    database.run(
+        "CREATE TABLE t (k bigint PRIMARY KEY, v text)",
+        "CREATE TABLE t__by_v (e text, k bigint)",
+        "INSERT INTO t VALUES (1, 'One'), (2, NULL), (3, 'Three')",
+        f"INSERT INTO t__by_v SELECT {text}, k FROM t",
+        "UPDATE t__by_v SET e = 'wrong'",
+    )
+    expected = database.rows(f"SELECT {text}, k FROM t ORDER BY k")
+    defects = [
+        made
+        for e, k in expected
+        for made in (
+            defect_of(table, "by_v", DefectKind.MISSING, expected={"e": e, "k": k}),
+            defect_of(table, "by_v", DefectKind.DANGLING, actual={"e": "wrong", "k": k}),
+        )
+    ]
+    patch = patch_of(Ground(database, table), defects)
+    assert ("Not all that decides" in patch.text) is (dialect == "spark")
+    run(database, patch)
+    assert database.rows("SELECT e, k FROM t__by_v ORDER BY k") == expected
 
 
 def test_names_are_quoted_and_types_of_the_server_are_met(database: Database) -> None:
@@ -237,10 +279,24 @@ def _reported(value: Any) -> Value:
 def test_no_name_ends_a_comment_early(database: Database) -> None:
     ground = ground_of(database)
     damage(database)
-    plan = plan_repair(ground.defects(), {"t": ground.table})
-    index = ground.table.index("by_v")
-    target = sql_target(ground.store, ground.table, index)
-    assert not isinstance(target, str)
     title = "by\nDROP TABLE t;\r\u2028DROP TABLE t__by_v;"
-    run(database, patch_as_sql(plan.actions, shape_of(ground.table, index), target, title))
+    run(database, patch_of(ground, ground.defects(), title=title))
     ground.assert_right()
+
+
+@pytest.mark.parametrize(
+    ("url", "change", "why"),
+    [
+        ("jdbc:mysql://host/shop", {}, "SQL of this database is not known"),
+        ("jdbc:postgresql://host/shop", {"relation": "(SELECT 1) AS q"}, "is a query"),
+        ("jdbc:postgresql://host/shop", {"relation": "t; DROP TABLE t"}, "is a query"),
+    ],
+)
+def test_where_no_sql_can_be_written_the_reason_is_told(
+    url: str, change: dict[str, Any], why: str
+) -> None:
+    table = kv_table(**change)
+    store = replace(JDBC, options={"url": url})
+    told_why = sql_target(store, table, table.index("by_v"))
+    assert isinstance(told_why, str)
+    assert why in told_why
