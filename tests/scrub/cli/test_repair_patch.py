@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
+from repair.patch_files import file_name
 from scrub.app import check
 from scrub.app.repair_patch import write_patch
 from scrub.cli import main
@@ -264,6 +266,65 @@ def test_an_index_in_a_database_gets_sql_wherever_its_table_is(
     left = "(TABLE orders__by_customer EXCEPT ALL TABLE orders) UNION ALL "
     left += "(TABLE orders EXCEPT ALL TABLE orders__by_customer)"
     assert database.rows(left) == []
+
+
+def test_a_patch_that_cannot_be_finished_leaves_nothing_behind(
+    lake: Path, scrub: Scrub, result: Path, database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog = json.loads((lake / "scrub.yaml").read_text())
+    catalog["stores"]["shop"] = {"kind": "postgres", "url": database.url}
+    catalog["tables"]["orders"]["indexes"]["by_customer"]["store"] = "shop"
+    (lake / "scrub.yaml").write_text(json.dumps(catalog))
+    before = sorted(lake.iterdir())
+    assert scrub("repair table orders --from", result, "--patch", lake / "p") == 2
+    assert "there is no relation orders__by_customer" in capsys.readouterr().err
+    assert sorted(lake.iterdir()) == before
+
+
+def test_files_are_called_after_their_index_whatever_it_is_called() -> None:
+    names = ["by_customer", "../../etc/x", ".hidden", "50%", "größe: a|b", "a/b", "a%2Fb"]
+    files = [file_name(name, "sql") for name in names]
+    assert files[0] == "by_customer.sql"
+    assert len(set(files)) == len(names)
+    assert all(Path(name).name == name and not name.startswith(".") for name in files)
+
+
+@pytest.mark.parametrize("kind", ["delta", "postgres"])
+def test_lost_rows_of_a_table_in_another_store_are_told_from_rows_that_are_there(
+    lake: Path, scrub: Scrub, result: Path, database: Database, kind: str
+) -> None:
+    write_deltalake(str(lake / "delta" / "orders"), orders(ROWS))
+    database.run(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, customer_id bigint, status text)",
+        "INSERT INTO orders VALUES (5, 5, 'sent')",
+    )
+    catalog = json.loads((lake / "scrub.yaml").read_text())
+    catalog["stores"]["other"] = {
+        "delta": {"kind": "delta", "path": "delta"},
+        "postgres": {"kind": "postgres", "url": database.url},
+    }[kind]
+    indexes = {name: {**index, "store": "lake"} for name, index in TWO_INDEXES.items()}
+    catalog["tables"]["orders"] |= {"store": "other", "indexes": indexes}
+    (lake / "scrub.yaml").write_text(json.dumps(catalog))
+    document = json.loads(result.read_text())
+    document["defects"] = [
+        {
+            "kind": DefectKind.DANGLING,
+            "table": "orders",
+            "index": index,
+            "primary_key": {"id": key},
+            "actual": {"status": "x", "id": key} | more,
+        }
+        for key in (5, 2000)
+        for index, more in (("by_customer", {"customer_id": 9}), ("by_status", {}))
+    ]
+    result.write_text(json.dumps(document))
+    assert scrub("repair table orders --from", result, "--patch", lake / "p") == 1
+    manifest = json.loads((lake / "p" / "patch.json").read_text())
+    assert [row["primary_key"] for row in manifest["lost_rows"]] == [{"id": 2000}]
+    for name in TWO_INDEXES:
+        deletes = pq.read_table(lake / "p" / f"{name}.delete.parquet")
+        assert deletes.column("id").to_pylist() == [5]
 
 
 TWO_INDEXES = {
