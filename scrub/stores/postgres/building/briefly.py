@@ -56,9 +56,21 @@ def briefly(
                 connection.execute("SET LOCAL synchronous_commit = off")
             yield Brief(connection, time.monotonic() + seconds)
     except psycopg.Error as error:
+        _roll_back(connection)
         if error.sqlstate in _GAVE_WAY:
             raise GaveWay(first_line(error)) from error
         raise
+
+
+def _roll_back(connection: "psycopg.Connection[Any]") -> None:
+    """Out of time in the middle of its commit, a transaction is left as it is, failed but open."""
+    psycopg = require_psycopg()
+    if connection.closed:
+        return
+    try:
+        connection.rollback()
+    except psycopg.Error:
+        connection.close()  # whoever goes on opens another
 
 
 def patience(connection: "psycopg.Connection[Any]") -> float:
