@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from repair.pacing import ChunkSize
+from repair.pacing import ChunkSize, ChunkTime
 from repair.working_off import Stuck, WorkSettings, named, patiently
 from scrub.model.build import State, next_state
 from scrub.stores.building import LOAD, Clash, IndexBuild, Step
@@ -101,7 +101,7 @@ class Builder:
         return self.build.publish()
 
     def _until_done(self, step: Callable[[int], Step]) -> None:
-        size = ChunkSize(self.settings.chunk_seconds, _BATCH)
+        size = ChunkSize(ChunkTime(self.settings.chunk_seconds).seconds(), _BATCH)
         while True:
             began = time.monotonic()
             done = self._patiently(lambda: step(size.rows), size)

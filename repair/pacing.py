@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _FIRST = 1_000
-_MOST = 100_000
+_MOST = 250_000
+CHUNK_SECONDS = 0.2  # while others write, who may have to wait for a transaction
+ALONE_SECONDS = 0.5  # else: the more entries are put at once, the better they lie together
+_ALONE_STEPS = 5
 _GROWTH_MAX = 2.0
 _SHRINKING = 4
 _REST_MAX_SECONDS = 1.0
@@ -33,6 +36,21 @@ class ChunkSize:
 
     def gave_way(self) -> None:
         self.rows = max(1, self.rows // _SHRINKING)
+
+
+@dataclass(slots=True)
+class ChunkTime:
+    """How long a transaction may take: longer while nobody was seen who could wait for it."""
+
+    asked: float | None  # None: as others allow
+    _alone: int = 0  # so many steps
+
+    def seconds(self, others_write: bool = True) -> float:
+        """For the next step, given what the last one saw."""
+        self._alone = 0 if others_write else self._alone + 1
+        if self.asked is not None:
+            return self.asked
+        return ALONE_SECONDS if self._alone >= _ALONE_STEPS else CHUNK_SECONDS
 
 
 @dataclass(slots=True)

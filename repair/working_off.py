@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from repair.pacing import ChunkSize, Pace
+from repair.pacing import ChunkSize, ChunkTime, Pace
 from scrub.errors import ScrubError, StoreUnavailable
 from scrub.model.build import State
 from scrub.stores.building import (
@@ -45,7 +45,7 @@ class WorkSettings:
     """What workers are told."""
 
     workers: int
-    chunk_seconds: float = 0.2
+    chunk_seconds: float | None = None  # of a transaction; None: as others allow
     wait_limit: float = 60.0
 
 
@@ -56,11 +56,13 @@ class Worker:
     build: IndexBuild
     settings: WorkSettings
     sleep: Callable[[float], None] = time.sleep
+    _time: ChunkTime = field(init=False)
     _size: ChunkSize = field(init=False)
     _pace: Pace = field(init=False)
 
     def __post_init__(self) -> None:
-        self._size = ChunkSize(self.settings.chunk_seconds)
+        self._time = ChunkTime(self.settings.chunk_seconds)
+        self._size = ChunkSize(self._time.seconds())
         self._pace = Pace(self.settings.workers, self.sleep)
 
     def work_off(self, phase: str) -> tuple[Clash, ...]:
@@ -117,6 +119,7 @@ class Worker:
             step = self.build.load_step(number, rows)
         else:
             step = self.build.merge_step(phase, number, rows)
+        self._size.target_seconds = self._time.seconds(step.others_write)
         if not step.slow:
             self._size.took(step.rows, time.monotonic() - began)
         return step

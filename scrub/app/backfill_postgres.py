@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from repair.building import Builder
 from repair.chunk_tasks import work_off_in_tasks
+from repair.pacing import ChunkTime
 from repair.working_off import WorkSettings, patiently
 from scrub.errors import ScrubError, StoreUnavailable, UsageError
 from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
@@ -51,6 +52,7 @@ class PostgresBackfill:
             entries = builds.entries(self.table, self.indexes)
             builds.demand_absent(entries)
             rows = builds.rows_expected(self.table)
+        seconds = ChunkTime(self.request.chunk_seconds).seconds()
         made = [
             f"create {entry.relation} ({', '.join(entry.names)})"
             + (", unique" if entry.unique else "")
@@ -65,7 +67,7 @@ class PostgresBackfill:
             steps=(
                 *made,
                 f"create triggers on {entries[0].table} that keep it from then on",
-                f"load the rows in transactions of about {self.request.chunk_seconds:g} s, "
+                f"load the rows in transactions of about {seconds:g} s, "
                 f"{self.request.parallel} at a time, "
                 + (f"at most {pace:,} rows/s" if pace else "as fast as they go"),
                 *(

@@ -18,7 +18,7 @@ class BackfillRequest:
     method: Method = Method.INIT_PUT
     parallel: int = 2
     rows_per_second: int | None = None
-    chunk_seconds: float = 0.2
+    chunk_seconds: float | None = None  # None: short while others write
     wait_limit: float = 60.0
     pause_file: Path | None = None
 

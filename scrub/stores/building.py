@@ -59,6 +59,7 @@ class Step:
     clashes: tuple[Clash, ...] = ()
     rows_per_second: int | None = None  # the pace that is asked for now
     paused: bool = False
+    others_write: bool = True  # whether somebody was seen who may have to wait for a step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from repair.pacing import ChunkSize, Pace
+from repair.pacing import ALONE_SECONDS, CHUNK_SECONDS, ChunkSize, ChunkTime, Pace
 
 
 @dataclass
@@ -45,7 +45,7 @@ def test_a_chunk_has_a_limit_however_fast_the_server_is() -> None:
     size = ChunkSize(0.2, rows=1_000)
     for _ in range(30):
         size.took(size.rows, 0.0001)
-    assert size.rows == 100_000
+    assert size.rows == 250_000
 
 
 def test_a_chunk_shrinks_at_once_when_it_took_too_long() -> None:
@@ -163,3 +163,16 @@ def test_a_higher_pace_counts_from_the_next_chunk() -> None:
     assert clock.slept == [pytest.approx(1.0), pytest.approx(0.01)]
     working.rest(10, None)
     assert working.most(50_000) == 50_000
+
+
+def test_transactions_get_longer_when_nobody_was_seen_for_a_while_and_shorter_at_once() -> None:
+    time = ChunkTime(None)
+    alone = [time.seconds(others_write=False) for _ in range(6)]
+    assert alone == [CHUNK_SECONDS] * 4 + [ALONE_SECONDS] * 2
+    assert time.seconds(others_write=True) == CHUNK_SECONDS
+    assert time.seconds(others_write=False) == CHUNK_SECONDS
+
+
+def test_the_time_that_was_asked_for_is_kept_however_alone() -> None:
+    time = ChunkTime(0.05)
+    assert {time.seconds(others_write=False) for _ in range(9)} == {0.05}

@@ -19,14 +19,10 @@ from scrub.stores.postgres.connections import (
 )
 from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS, require_adbc
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
+from scrub.stores.postgres.writers import OTHERS_WRITE
 
 _LOOKS = 3
 _LOOK_SECONDS = 0.01
-# Whoever writes holds a lock on its own transaction, and every role may see that.
-_WRITERS = """
-    SELECT count(*) FROM pg_locks
-    WHERE locktype = 'transactionid' AND granted AND pid <> pg_backend_pid()
-"""
 
 
 def ask(
@@ -85,7 +81,7 @@ def _others_write(connection: Any) -> bool:
     for look in range(_LOOKS):
         if look:
             time.sleep(_LOOK_SECONDS)
-        if _only_row(connection, _WRITERS)[0]:
+        if _only_row(connection, f"SELECT {OTHERS_WRITE}")[0]:
             return True
     return False
 

@@ -52,6 +52,7 @@ class BuildPlace:
 
 
 _SAMPLED_ROWS = 2_000
+_SORTING_MEMORY = "64MB"  # enough for the largest chunk; less is taken for smaller ones
 _CHUNKS_LOOKING_FIRST = 16
 _ALL = 1_000_000
 
@@ -78,6 +79,7 @@ class PostgresBuild:
             except StoreUnavailable as error:
                 raise Disconnected(str(error), hint=error.hint) from error
             self._connection.autocommit = True
+            self._connection.execute(f"SET work_mem = {literal(_SORTING_MEMORY)}")
             self._connection.execute(f"SET search_path = {self.place.entries[0].search_path}")
         return self._connection
 
@@ -234,7 +236,8 @@ class PostgresBuild:
 
     def _chunk(self, brief: Brief, statement: str, rows: int, slow: bool) -> tuple[Step, bool]:
         """What a chunk's statement did, and whether every entry found its place."""
-        scanned, wanted, done, moved, runner, pace, paused = brief.execute(statement).fetchone()
+        row = brief.execute(statement).fetchone()
+        scanned, wanted, done, moved, runner, pace, paused, others_write = row
         if runner != self.place.runner:
             raise Superseded(f"build {self.place.build} is run by another process")
         is_whole = bool(moved) and (wanted == done or self.method is Method.MERGE)
@@ -245,6 +248,7 @@ class PostgresBuild:
             finished=scanned < rows,
             rows_per_second=pace,
             paused=paused,
+            others_write=others_write,
         )
         return step, is_whole
 

@@ -17,6 +17,7 @@ from scrub.stores.building import LOAD
 from scrub.stores.postgres.building.builds import Builds, Range
 from scrub.stores.postgres.building.entry_sql import Arbiter, EntrySql, KeyColumn
 from scrub.stores.postgres.quoting import identifier, literal
+from scrub.stores.postgres.writers import OTHERS_WRITE
 
 _MARK = identifier(MARK)
 SLOW_ROWS_MAX = 500
@@ -142,10 +143,11 @@ class ChunkSql:
                 puts.append(name)
                 parts.append((name, f"({put(entry, arbiter, source, on_conflict(entry))})"))
         wanted = " + ".join(
-            f"(SELECT count(*) FROM scanned WHERE h{number})" for number in range(len(self.entries))
+            f"count(*) FILTER (WHERE h{number})" for number in range(len(self.entries))
         )
+        rows_read = "count(*)" if read == "scanned" else f"(SELECT count(*) FROM {read})"
         done = " + ".join(f"(SELECT count(*) FROM {name})" for name in puts) or wanted
-        counted = f"SELECT (SELECT count(*) FROM {read}) AS rows, {wanted} AS wanted, {done} AS put"
+        counted = f"SELECT {rows_read} AS rows, {wanted} AS wanted, {done} AS put FROM scanned"
         parts.append(("counted", f"({counted})"))
         parts += further
         parts.append(("checkpoint", f"({self._checkpoint(of, rows, read, path, complete)})"))
@@ -153,7 +155,7 @@ class ChunkSql:
             WITH {", ".join(f"{name} AS {text}" for name, text in parts)}
             SELECT c.rows, c.wanted, c.put, (SELECT count(*) FROM checkpoint),
                    CASE WHEN b.state <> {literal(State.REVERSING)} THEN b.runner END,
-                   b.rows_per_second, b.paused
+                   b.rows_per_second, b.paused, {OTHERS_WRITE}
             FROM counted c, {self.builds.builds} b WHERE b.id = {self.build}
         """
 
