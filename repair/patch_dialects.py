@@ -133,12 +133,11 @@ class Derby:
             case TypeName.BOOLEAN:
                 return "TRUE" if value else "FALSE"
             case TypeName.STRING:
-                return "'" + text.replace("'", "''") + "'"
+                return _plainly_quoted(text)
             case TypeName.FLOAT | TypeName.DOUBLE:
                 return f"CAST({_approximate(float(value))} AS {type_name})"
             case TypeName.DATE | TypeName.TIMESTAMP_NTZ:
-                # Both are what the plan has read as a date or a time before.
-                return f"CAST('{text.replace('T', ' ')}' AS {type_name})"
+                return f"CAST({_plainly_quoted(text.replace('T', ' '))} AS {type_name})"
             case TypeName.BINARY:
                 return f"X'{bytes.fromhex(text).hex()}'"
             case TypeName.TIMESTAMP:
@@ -161,6 +160,11 @@ _DERBY_TYPES = {
     TypeName.DATE: "DATE",
     TypeName.TIMESTAMP_NTZ: "TIMESTAMP",
 }
+
+
+def _plainly_quoted(text: str) -> str:
+    """Where a backslash is a character like any other."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _number(value: int | Decimal) -> str:

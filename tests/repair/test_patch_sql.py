@@ -2,17 +2,18 @@
 """Patches as SQL, run on a real server: exact, conditional, and harmless when run again."""
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
 import pyarrow as pa
 import pytest
+import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repair.patch_dialects import Postgres
+from repair.patch_dialects import Derby, Dialect, Postgres
 from repair.patch_sql import SqlPatch, patch_as_sql
 from repair.patch_targets import sql_target
 from repair.planning import plan_repair
@@ -274,6 +275,16 @@ def _reported(value: Any) -> Value:
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
     return told(value)
+
+
+@pytest.mark.parametrize("dialect", [Postgres(), Derby()])
+@pytest.mark.parametrize("name", TYPES)
+def test_no_value_of_a_result_ends_its_literal_early(dialect: Dialect, name: str) -> None:
+    """Python reads times with any character between date and time."""
+    for value in ("2024-01-01'10:00:00", "'); DROP TABLE t; --", "\\'; DROP TABLE t; --"):
+        with suppress(ValueError, ArithmeticError):
+            written = dialect.compared(value, parse_type(name))
+            assert len(sqlglot.parse(f"SELECT {written}", read="postgres")) == 1
 
 
 def test_no_name_ends_a_comment_early(database: Database) -> None:
