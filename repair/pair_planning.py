@@ -33,7 +33,7 @@ _NOT_SAID: Reason = (
     "check again without --redact, and repair from that",
 )
 _OUTDATED: Reason = (
-    "the catalog has no such index any more",
+    "the catalog has no such index any more, or its keys begin otherwise",
     "check again with this catalog, and repair from that",
 )
 _ROW_UNREADABLE: Reason = (
@@ -106,6 +106,8 @@ class _Planning:
             pair = bytes.fromhex(defect.key_hex), bytes.fromhex(defect.value_hex or "")
         except ValueError:
             return
+        if not self.rows.is_key_of(index, pair[0]):
+            return  # the catalog has given the index another number since, or the file is wrong
         spelled = None if index == TABLE else self.rows.canonical(index, pair)
         keys = dict.fromkeys([pair[0], *([] if spelled is None else [spelled[0]])])
         self.places[_named(defect)] = _Place(index, pair, tuple(keys))

@@ -36,7 +36,7 @@ from scrub.codec.kv.layouts import (
 )
 from scrub.codec.kv.pair_reading import payload, read_columns
 from scrub.codec.kv.pair_writing import put_checksum
-from scrub.codec.kv.pairs import INVALID, MISSING
+from scrub.codec.kv.pairs import INVALID, MISSING, NONCANONICAL
 from scrub.codec.kv.rows import decode, encode
 from scrub.model.kv import DatumKind, KvIndex, KvTable
 
@@ -76,6 +76,11 @@ class PairRows:
         if of.unique and families > 1:
             return "it is unique and has entries of several families, which do not tell their row"
         return None
+
+    def is_key_of(self, index: str, key: bytes) -> bool:
+        """Whether a key begins as those of an index do, or of the table itself."""
+        number = self.table.primary_index_id if index == TABLE else self._index(index).id
+        return key.startswith(_uvarint(self.table.id) + _uvarint(number))
 
     def trouble(self, pair: Pair) -> BadPair | None:
         """What is wrong with the bytes of a pair."""
@@ -147,7 +152,7 @@ class PairRows:
         if not value or self.strange_columns(TABLE, pair) != []:
             return None
         datums, bad = decode(self.layout, self.primary, _array(key), _array(value))
-        if any(one.verdict == INVALID for one in bad):
+        if any(one.verdict != NONCANONICAL for one in bad):
             return None
         keys, values = encode(self.layout, self.primary, datums)
         spelled = dict(zip(keys.to_pylist(), values.to_pylist(), strict=True)).get(key)
@@ -237,11 +242,13 @@ def _octets(data: bytes) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
 
 def _family(number: int) -> bytes:
     """What a key of a family ends with."""
+    written = _uvarint(number)
+    return written + _uvarint(len(written)) if number else written
+
+
+def _uvarint(number: int) -> bytes:
     room = np.zeros(32, dtype=np.uint8)
-    end = put_uvarint(np.uint64(number), False, room, 0)
-    if number:
-        end = put_uvarint(np.uint64(end), False, room, end)
-    return room[:end].tobytes()
+    return room[: put_uvarint(np.uint64(number), False, room, 0)].tobytes()
 
 
 def _with_checksum(key: bytes, data: bytes) -> bytes:

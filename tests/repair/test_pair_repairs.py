@@ -4,9 +4,12 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
@@ -21,6 +24,8 @@ from scrub.errors import RelationMismatch, UsageError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import ActionKind, ActionOutcome, RepairRequest
 from scrub.model.request import CheckRequest
+from scrub.stores import delta_repairs
+from tests.backfill.ground import Background, until
 from tests.checks.pair_ground import INDEXES, ONE_FAMILY, TWO_FAMILIES, row
 from tests.kv.reference_pairs import encode_value
 from tests.postgres_server import Database
@@ -34,6 +39,8 @@ from tests.repair.pair_store_ground import (
 
 DONE, ROW_CHANGED = ActionOutcome.DONE, ActionOutcome.ROW_CHANGED
 ROWS = 40
+ALL_APART = {name: index | {"relation": name} for name, index in INDEXES.items()}
+OTHER = {4: Decimal("9.90")}  # an amount that no row has
 NOTE_IS_NULL = b"\x11"  # a tag: the next column is NULL, which nobody writes
 
 
@@ -62,6 +69,11 @@ def flipped(value: bytes | None, at: int) -> bytes:
 def padded(key: bytes) -> bytes:
     """The same key, its first column spelled with a length that it does not need."""
     return key[:2] + b"\xf6" + bytes([key[2] - 0x88]) + key[3:]
+
+
+def mixed(with_key: StoredPair, with_value: StoredPair) -> StoredPair:
+    """A key that says one thing of a decimal, and a value that says another."""
+    return with_key[0], encode_value(with_key[0], (with_value[1] or b"")[4:])
 
 
 def respelled(pair: StoredPair, more: bytes) -> StoredPair:
@@ -117,6 +129,8 @@ def test_every_kind_is_mended_and_brought_back_to_the_byte(
         ("by_customer", 9, lambda pair: (pair[0][:4], pair[1])),
         ("by_customer", 10, lambda pair: respelled(pair, NOTE_IS_NULL)),
         ("by_customer", 11, moved),
+        ("by_customer", 17, lambda pair: mixed(pair, entry("by_customer", row(17) | OTHER))),
+        ("by_customer", 18, lambda pair: mixed(entry("by_customer", row(18) | OTHER), pair)),
         ("by_customer", 12, lambda pair: (pair[0], None)),
         ("by_email", 13, lambda pair: (pair[0], b"")),
     ]:
@@ -133,6 +147,7 @@ def test_every_kind_is_mended_and_brought_back_to_the_byte(
         DefectKind.DANGLING,
         DefectKind.WRONG_STORED_VALUE,
         DefectKind.INVALID_ENCODING,
+        DefectKind.INVALID_COMPOSITE,
         DefectKind.NONCANONICAL,
     }
 
@@ -176,6 +191,18 @@ def test_what_only_people_can_decide_is_refused_and_left(make: Make) -> None:
     )
     assert all(refusal.reason and refusal.remedy for refusal in plan.refusals)
     assert ground.pairs() == before
+
+
+def test_a_defect_that_names_the_key_of_another_index_touches_nothing(make: Make) -> None:
+    ground = make(ONE_FAMILY, INDEXES)
+    pairs = ground.sound(10)
+    pairs["primary"][3] = (pairs["primary"][3][0] + b"\x00", pairs["primary"][3][1])
+    ground.write_all(pairs)
+    (bad,) = [d for d in ground.defects() if d.kind is DefectKind.INVALID_ENCODING]
+    for kind in (DefectKind.INVALID_ENCODING, DefectKind.DANGLING):
+        plan = ground.plan([replace(bad, index="by_email", kind=kind)])
+        assert plan.actions == ()
+        assert "begin otherwise" in plan.refusals[0].reason
 
 
 def test_rows_that_several_indexes_agree_on_are_not_forgotten(make: Make) -> None:
@@ -227,6 +254,52 @@ def test_nothing_is_done_that_the_rows_no_longer_ask_for(make: Make) -> None:
     done = ground.repair("run", actions)
     assert {one.outcome for one in done} == {ROW_CHANGED}
     assert ground.pairs() == before
+
+
+def test_the_entry_of_an_insert_in_flight_is_put_back(database: Database, tmp_path: Path) -> None:
+    """Its writer found the dangling entry and put none; repair deletes it, waits, looks again."""
+    ground = DatabaseOfPairs(database, tmp_path, ONE_FAMILY)
+    pairs = ground.sound(5)
+    dangling = ground.entry("by_customer", row(50))
+    pairs["by_customer"].append(dangling)
+    ground.write_all(pairs)
+    actions = ground.plan().actions
+    with psycopg.connect(database.url) as writer:
+        writer.execute("INSERT INTO pairs VALUES (%s, %s)", ground.row_pairs(row(50))[0])
+        repair = Background(lambda: ground.repair("run", actions))
+        until(lambda: dangling not in ground.read("pairs"))
+        assert not repair.is_done
+    (done,) = repair.result()
+    assert (done.outcome, done.in_order) == (ActionOutcome.PUT_BACK, True)
+    assert dangling in ground.read("pairs")
+
+
+@pytest.mark.parametrize(
+    ("indexes", "outcome"),
+    [(INDEXES, ROW_CHANGED), (ALL_APART, ActionOutcome.PUT_BACK)],
+    ids=["shared", "apart"],
+)
+def test_a_row_that_comes_between_judgement_and_commit_keeps_its_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indexes: dict[str, Any], outcome: ActionOutcome
+) -> None:
+    """In a relation that both share, the commit itself fails; else the row is looked at again."""
+    lake = LakeOfPairs(tmp_path, ONE_FAMILY, indexes)
+    pairs = lake.sound(5)
+    dangling = lake.entry("by_customer", row(50))
+    pairs["by_customer"].append(dangling)
+    lake.write_all(pairs)
+    actions = lake.plan().actions
+    commit, coming = delta_repairs.commit_states, lake.row_pairs(row(50))
+
+    def committed(*given: Any) -> bool:
+        if coming:
+            lake.write("pairs", [*lake.read("pairs"), coming.pop()])
+        return commit(*given)
+
+    monkeypatch.setattr(delta_repairs, "commit_states", committed)
+    (done,) = lake.repair("run", actions)
+    assert (done.outcome, done.in_order) == (outcome, True)
+    assert dangling in lake.read(lake.relation_of("by_customer"))
 
 
 def test_an_entry_without_a_checksum_is_the_one_its_row_asks_for(make: Make) -> None:
