@@ -16,26 +16,22 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import pyarrow as pa
-
-from scrub.codec.arrow_types import to_arrow
 from scrub.codec.json_values import to_table
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
-from scrub.model.entry_shape import EntryShape
 from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
-from scrub.model.table import Column, Index, Store, Table
+from scrub.model.table import Index, Store, Table
 from scrub.stores.building import GaveWay
 from scrub.stores.entry_states import EntryStates, Values, comparable
 from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.briefly import Brief, briefly, patience
-from scrub.stores.postgres.building.entry_sql import EntrySql, entry_sql
-from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
+from scrub.stores.postgres.building.entry_sql import entry_sql
 from scrub.stores.postgres.connections import connect, conninfo_of, first_line, require_psycopg
-from scrub.stores.postgres.index_table import IndexTable, arrays_of, lists_of
+from scrub.stores.postgres.index_table import IndexTable, lists_of
 from scrub.stores.postgres.journal import PostgresJournal
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.relations import columns_of, find_relation, leaves_of
+from scrub.stores.postgres.row_demands import among, expected_entries, key_columns, typed, value_in
 from scrub.stores.postgres.session_locks import holder_of, try_lock, unlock_all
 from scrub.stores.repairing import (
     Applied,
@@ -82,18 +78,18 @@ class PostgresRepairs:
             self.connection.close()
 
     def rows_there(self, table: Table, keys: Sequence[Entry]) -> list[bool]:
-        columns = _key_columns(table)
+        columns = key_columns(table)
         wanted = to_table(keys, columns)
         relation = find_relation(self.connection, self.schema, table.relation)
         described = columns_of(self.connection, relation)
-        names = ", ".join(_value("r", described[c.name], c) for c in columns)
-        with _told():
+        names = ", ".join(value_in("r", described[c.name], c) for c in columns)
+        with told_in_words():
             found = self.connection.execute(
                 beside_parameters(f"SELECT {names} FROM {relation.sql} AS r WHERE ")
-                + _among(columns, described),
+                + among(columns, described),
                 lists_of(wanted),
             ).fetchall()
-        there = set(comparable(_typed(found, columns)))
+        there = set(comparable(typed(found, columns)))
         return [key in there for key in comparable(wanted)]
 
     def begin(self, record: RunRecord) -> None:
@@ -104,7 +100,7 @@ class PostgresRepairs:
                 f"another repair of table {record.table} is at work: {holder}",
                 hint="wait for it to end, or end it: its lock goes with its session",
             )
-        with _told(), self.connection.transaction():
+        with told_in_words(), self.connection.transaction():
             self._journal.begin(self.connection, record)
         self._run = record.run
 
@@ -202,12 +198,12 @@ class PostgresRepairs:
 
     def reindex(self, statement: str) -> None:
         """Rebuild an index of the database's own; readers and writers go on."""
-        with _told():
+        with told_in_words():
             self.connection.execute(statement)
 
     def end(self, run: str) -> None:
         """Another run than this session's is one that was cut off: the table stays held."""
-        with _told():
+        with told_in_words():
             self._journal.end(self.connection, run)
             if run == self._run:
                 unlock_all(self.connection)
@@ -227,14 +223,14 @@ class PostgresRepairs:
     ) -> list[list[Values]]:
         """For each action, the entries that its rows should have; they stay as they are now."""
         entry = entry_sql(brief.connection, self.schema, table, index)
-        keys = to_table([action.primary_key or {} for action in actions], _key_columns(table))
-        return _expected(brief, entry, self.schema, table, shape_of(table, index), keys)
+        keys = to_table([action.primary_key or {} for action in actions], key_columns(table))
+        return expected_entries(brief, entry, self.schema, table, shape_of(table, index), keys)
 
     def _insistently(self, work: Callable[[Brief], list[T]]) -> list[T]:
         reason = ""
         for number in range(_ATTEMPTS_MAX):
             try:
-                with _told(), briefly(self.connection, patience(self.connection)) as brief:
+                with told_in_words(), briefly(self.connection, patience(self.connection)) as brief:
                     # Names in expressions mean what they mean for writers.
                     path = f"pg_catalog, {identifier(self.schema)}, pg_temp"
                     brief.execute(f"SET LOCAL search_path = {path}")
@@ -255,7 +251,7 @@ def _as_deleted(action: Action) -> Action:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def told_in_words() -> Iterator[None]:
     """What the server refuses, in words for people."""
     psycopg = require_psycopg()
     try:
@@ -264,85 +260,11 @@ def _told() -> Iterator[None]:
         raise UsageError(
             f"the database refuses to repair: {first_line(error)}",
             hint="the role needs SELECT and UPDATE on the table (its rows are locked), SELECT, "
-            "INSERT, UPDATE and DELETE on the index, and for the journal CREATE on the schema",
+            "INSERT, UPDATE and DELETE on the index, for the journal CREATE on the schema, and to "
+            "put lost rows back INSERT on the table (DELETE to undo that)",
         ) from error
     except psycopg.Error as error:
         raise StoreUnavailable(
             f"the database did not do it: {first_line(error)}",
             hint="what was done is in the journal; run the same again",
         ) from error
-
-
-def _expected(
-    brief: Brief,
-    entry: EntrySql,
-    schema: str,
-    table: Table,
-    shape: EntryShape,
-    keys: pa.Table,
-) -> list[list[Values]]:
-    """For each key, the entries that its rows should have; the rows stay as they are now."""
-    relation = find_relation(brief.connection, schema, table.relation)
-    described = columns_of(brief.connection, relation)
-    key_columns = _key_columns(table)
-    names = [_value("r", described[c.name], c) for c in key_columns]
-    values = [
-        _entry_value(part.value, described.get(_bare(part.value)), column)
-        for part, column in zip(entry.parts, shape.columns, strict=True)
-    ]
-    rows = brief.execute(
-        beside_parameters(
-            f"SELECT {entry.covered}, {', '.join(names + values)} FROM {relation.sql} AS r WHERE "
-        )
-        + f"{_among(key_columns, described)} FOR SHARE OF r",
-        lists_of(keys),
-    ).fetchall()
-    width = len(key_columns)
-    of_rows = comparable(_typed([row[1 : 1 + width] for row in rows], key_columns))
-    entries = comparable(_typed([row[1 + width :] for row in rows], shape.columns))
-    found: dict[Values, list[Values]] = {}
-    for row, key, values_of_row in zip(rows, of_rows, entries, strict=True):
-        found.setdefault(key, [])
-        if row[0]:
-            found[key].append(values_of_row)
-    return [found.get(key, []) for key in comparable(keys)]
-
-
-def _among(columns: Sequence[Column], described: dict[str, ServerColumn]) -> str:
-    """Rows, called r, that have one of the keys given as lists."""
-    arrays, names = arrays_of(columns)
-    same = beside_parameters(
-        " AND ".join(
-            f"r.{identifier(c.name)} = k.{identifier(c.name)}::{described[c.name].shown}"
-            for c in columns
-        )
-    )
-    return f"EXISTS (SELECT FROM unnest({arrays}) AS k({names}) WHERE {same})"
-
-
-def _value(alias: str, of: ServerColumn, column: Column) -> str:
-    name = identifier(column.name)
-    return value_of(of, column.type).replace(name, f"{alias}.{name}", 1)
-
-
-def _entry_value(value: str, plain: ServerColumn | None, column: Column) -> str:
-    """What a row puts into a column of its entry, in the catalog's type."""
-    if plain is not None:
-        return value_of(plain, column.type)
-    return f"({value})::{sql_type(column.type)}"
-
-
-def _bare(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
-
-
-def _typed(rows: Sequence[Sequence[Any]], columns: Sequence[Column]) -> pa.Table:
-    arrays = [
-        pa.array([row[n] for row in rows], to_arrow(column.type))
-        for n, column in enumerate(columns)
-    ]
-    return pa.table(arrays, names=[column.name for column in columns])
-
-
-def _key_columns(table: Table) -> tuple[Column, ...]:
-    return tuple(table.column(name) for name in table.primary_key)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of a PostgreSQL table by primary key, and the entries that they should have."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from scrub.codec.arrow_types import to_arrow
+from scrub.model.entry_shape import EntryShape
+from scrub.model.table import Column, Table
+from scrub.stores.entry_states import Values, comparable
+from scrub.stores.postgres.building.briefly import Brief
+from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
+from scrub.stores.postgres.index_table import arrays_of, lists_of
+from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.relations import columns_of, find_relation
+
+
+def expected_entries(
+    brief: Brief,
+    entry: EntrySql,
+    schema: str,
+    table: Table,
+    shape: EntryShape,
+    keys: pa.Table,
+) -> list[list[Values]]:
+    """For each key, the entries that its rows should have; the rows stay as they are now."""
+    of_rows, entries = entries_due(brief, entry, schema, table, shape, keys)
+    found: dict[Values, list[Values]] = {}
+    for key, values in zip(of_rows, comparable(entries), strict=True):
+        found.setdefault(key, []).append(values)
+    return [found.get(key, []) for key in comparable(keys)]
+
+
+def entries_due(
+    brief: Brief,
+    entry: EntrySql,
+    schema: str,
+    table: Table,
+    shape: EntryShape,
+    keys: pa.Table,
+) -> tuple[list[Values], pa.Table]:
+    """The entries that rows of some keys should have, with the key of each; rows are locked."""
+    relation = find_relation(brief.connection, schema, table.relation)
+    described = columns_of(brief.connection, relation)
+    columns = key_columns(table)
+    names = [value_in("r", described[c.name], c) for c in columns]
+    values = entry_values(entry, shape, described)
+    rows = brief.execute(
+        beside_parameters(
+            f"SELECT {entry.covered}, {', '.join(names + values)} FROM {relation.sql} AS r WHERE "
+        )
+        + f"{among(columns, described)} FOR SHARE OF r",
+        lists_of(keys),
+    ).fetchall()
+    width = len(columns)
+    covered = [row for row in rows if row[0]]
+    of_rows = comparable(typed([row[1 : 1 + width] for row in covered], columns))
+    return of_rows, typed([row[1 + width :] for row in covered], shape.columns)
+
+
+def among(columns: Sequence[Column], described: dict[str, ServerColumn]) -> str:
+    """Rows, called r, that have one of the keys given as lists."""
+    arrays, names = arrays_of(columns)
+    same = beside_parameters(
+        " AND ".join(
+            f"r.{identifier(c.name)} = k.{identifier(c.name)}::{described[c.name].shown}"
+            for c in columns
+        )
+    )
+    return f"EXISTS (SELECT FROM unnest({arrays}) AS k({names}) WHERE {same})"
+
+
+def value_in(alias: str, of: ServerColumn, column: Column) -> str:
+    name = identifier(column.name)
+    return value_of(of, column.type).replace(name, f"{alias}.{name}", 1)
+
+
+def entry_values(
+    entry: EntrySql, shape: EntryShape, described: dict[str, ServerColumn]
+) -> list[str]:
+    """What a row puts into each column of its entry."""
+    return [
+        _entry_value(part.value, described.get(_bare(part.value)), column)
+        for part, column in zip(entry.parts, shape.columns, strict=True)
+    ]
+
+
+def _entry_value(value: str, plain: ServerColumn | None, column: Column) -> str:
+    """What a row puts into a column of its entry, in the catalog's type."""
+    if plain is not None:
+        return value_of(plain, column.type)
+    return f"({value})::{sql_type(column.type)}"
+
+
+def _bare(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def typed(rows: Sequence[Sequence[Any]], columns: Sequence[Column]) -> pa.Table:
+    arrays = [
+        pa.array([row[n] for row in rows], to_arrow(column.type))
+        for n, column in enumerate(columns)
+    ]
+    return pa.table(arrays, names=[column.name for column in columns])
+
+
+def key_columns(table: Table) -> tuple[Column, ...]:
+    return tuple(table.column(name) for name in table.primary_key)
