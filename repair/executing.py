@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from repair.pacing import Pace
+from repair.recovering_rows import RowRecovery
 from scrub.errors import UsageError
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction
 from scrub.model.table import Table
@@ -38,14 +39,16 @@ class Executor:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def repair(self, actions: Sequence[Action]) -> list[DoneAction]:
-        """Every action, in the order of its index and key."""
+        """Every action, in the order of its index and key; then the rows that were lost."""
         self.store.begin(
             RunRecord(run=self.run, command="repair", table=self.table.name, started=self.now())
         )
         self._settle_earlier_runs()
         done: list[DoneAction] = []
         pace = self.pace or Pace()
-        for index, batch in self._batches(actions):
+        rows = [action for action in actions if action.kind is ActionKind.RECOVER]
+        entries = [action for action in actions if action.kind is not ActionKind.RECOVER]
+        for index, batch in self._batches(entries):
             began = len(done)
             applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
             done += [DoneAction(a, r.outcome) for a, r in zip(batch, applied, strict=True)]
@@ -59,8 +62,21 @@ class Executor:
             else one
             for one in done
         ]
+        recovered = self._recover(rows, len(done), pace)
         self.store.end(self.run)
-        return self._looked_over(done)
+        return self._looked_over(done) + self._rows.looked_over(recovered)
+
+    def _recover(self, rows: Sequence[Action], before: int, pace: Pace) -> list[DoneAction]:
+        done: list[DoneAction] = []
+        for batch in self._rows.recover(rows):
+            done += batch
+            self.tell(before + len(done))
+            pace.rest(len(batch), self.rows_per_second)
+        return done
+
+    @property
+    def _rows(self) -> RowRecovery:
+        return RowRecovery(self.store, self.table, self.run)
 
     def _looked_over(self, done: list[DoneAction]) -> list[DoneAction]:
         """Exactly the places that were touched, as they are now."""
@@ -87,8 +103,8 @@ class Executor:
             )
         )
         records = [record for record in self.store.journal(of) if record.undone_by is None]
-        found: list[tuple[JournalRecord, Applied]] = []
-        for index, batch in self._record_batches(list(reversed(records))):
+        found, others = self._rows.take_back(list(reversed(records)))
+        for index, batch in self._record_batches(others):
             applied = self.store.take_back(self.run, self.table, self.table.index(index), batch)
             found += zip(batch, applied, strict=True)
             self.tell(len(found))
@@ -98,7 +114,7 @@ class Executor:
     def _demand_known_indexes(self, of: str) -> None:
         known = {index.name for index in self.table.indexes}
         for record in self.store.journal(of):
-            if record.index not in known:
+            if record.kind is not ActionKind.RECOVER and record.index not in known:
                 raise UsageError(
                     f"run {of} repaired index {record.index} of {self.table.name}, which the "
                     "catalog no longer has",

@@ -7,11 +7,21 @@ where it is the row itself that is wrong, or where nobody can tell, a person has
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from repair.recovering import Places, not_recovered, places_wanted, recovery_of
 from scrub.codec.json_values import to_table
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.index_shape import shape_of
-from scrub.model.repair import Action, ActionKind, Entry, LostRow, Refusal, RepairPlan
+from scrub.model.repair import (
+    Action,
+    ActionKind,
+    Entry,
+    LostRow,
+    Refusal,
+    RepairPlan,
+    ToldEntry,
+)
 from scrub.model.table import Index, Table
 
 Reason = tuple[str, str]
@@ -66,11 +76,19 @@ def plan_repair(
     """What to do about each defect; every one of them gets an action or a refusal.
 
     `present` names rows that are there, by table and primary key: an entry that does not follow
-    from its row is no sign of a lost one. With `recover_rows`, lost rows are put back by other
-    means, so that their entries are right where they are.
+    from its row is no sign of a lost one. With `recover_rows`, lost rows are put back where that
+    is possible, and their entries are right where they are.
     """
     lost = list(_lost_rows(defects, tables, present))
-    of_lost = {(row.table, _key(row.primary_key)) for row in lost}
+    wanted = {table.name: places_wanted(defects, table) for table in tables.values()}
+    of_lost = {
+        (row.table, _key(row.primary_key)): (
+            _recovery(row, tables[row.table], wanted[row.table])
+            if recover_rows
+            else _lost(tables[row.table])
+        )
+        for row in lost
+    }
     actions: list[Action] = []
     refusals: list[Refusal] = []
     reindexed: set[tuple[str, str]] = set()
@@ -81,25 +99,21 @@ def plan_repair(
                 reindexed.add((defect.table, index.name))
                 actions.append(_reindex(defect, index))
             continue
-        is_lost = (defect.table, _key(defect.primary_key)) in of_lost
-        if is_lost and defect.kind is DefectKind.DANGLING:
-            if not recover_rows:
-                refusals.append(_refuse(defect, _LOST))
+        recovery = of_lost.get((defect.table, _key(defect.primary_key)))
+        if recovery is not None and defect.kind is DefectKind.DANGLING:
+            if not isinstance(recovery, Action):
+                refusals.append(_refuse(defect, recovery))
             continue
         action = _action(defect, tables.get(defect.table), index)
         if isinstance(action, Action):
             actions.append(action)
         else:
             refusals.append(_refuse(defect, action))
+    actions += [found for found in of_lost.values() if isinstance(found, Action)]
     return RepairPlan(tuple(actions), tuple(refusals), tuple(lost))
 
 
 _AGREEING_MIN = 2
-_LOST: Reason = (
-    "several indexes agree on this row, which the table does not have: it was probably lost there",
-    "put the proposed row back into the table, or repair with `--index`, one index at a time, to "
-    "delete its entries",
-)
 _NOT_SAID: Reason = (
     "the defect does not say what the entry is",
     "check again without --redact, and repair from that",
@@ -123,6 +137,32 @@ def _action(defect: Defect, table: Table | None, index: Index | None) -> Action 
     if any(column.type is None for column in index.entry):
         return _NO_TYPE
     return planned if _fits(planned, table, index) else _OUTDATED
+
+
+def _lost(table: Table) -> Reason:
+    back = (
+        "put the proposed row back (in PostgreSQL and Delta, --recover-rows does it)"
+        if table.kv is None
+        else "write the proposed row again with the system that owns it"
+    )
+    return (
+        "several indexes agree on this row, which the table does not have: it was probably lost "
+        "there",
+        f"{back}, or repair with `--index`, one index at a time, to delete its entries",
+    )
+
+
+def _recovery(row: LostRow, table: Table, wanted: Places) -> Action | Reason:
+    planned = recovery_of(row, table, wanted)
+    if not isinstance(planned, Action):
+        return planned
+    for told in row.told:
+        index = table.index(told.index)
+        if any(column.type is None for column in index.entry):
+            return not_recovered(_NO_TYPE)
+        if not _fits(replace(planned, before=told.entry, after=None), table, index):
+            return not_recovered(_OUTDATED)
+    return planned
 
 
 def _fits(action: Action, table: Table, index: Index) -> bool:
@@ -216,6 +256,9 @@ def _lost_rows(
                 columns=columns,
                 indexes=tuple(sorted(name for name in names if name)),
                 absent_columns=tuple(c.name for c in table.columns if c.name not in columns),
+                told=tuple(
+                    ToldEntry(index=d.index or "", defect=d.id, entry=d.actual or {}) for d in found
+                ),
             )
 
 

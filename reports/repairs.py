@@ -32,6 +32,7 @@ _VERBS: Mapping[ActionKind, str] = {
     ActionKind.REPLACE: "replace the stored columns",
     ActionKind.KEEP_ONE: "remove all copies but one",
     ActionKind.REINDEX: "rebuild the index",
+    ActionKind.RECOVER: "put the lost row back",
 }
 _OUTCOMES: Mapping[ActionOutcome, str] = {
     ActionOutcome.DONE: "done",
@@ -39,6 +40,7 @@ _OUTCOMES: Mapping[ActionOutcome, str] = {
     ActionOutcome.ROW_CHANGED: "left alone: the row has changed since",
     ActionOutcome.CONFLICT: "left alone: the index holds something else in this place",
     ActionOutcome.PUT_BACK: "deleted and put back: its row came meanwhile",
+    ActionOutcome.REFUSED: "left alone: the table does not take the row",
 }
 
 
@@ -58,8 +60,12 @@ def _sections(report: RepairReport) -> Iterator[str]:
         yield f"{heading}\n{_action_table(report.plan.actions)}"
     if report.plan.refusals:
         yield "Refused\n" + "\n".join(_refusals(report.plan.refusals))
-    if report.plan.lost_rows:
-        yield "Rows that were probably lost\n" + "\n".join(map(_lost, report.plan.lost_rows))
+    if recovered := _recovered(report):
+        title = "Rows that were put back" if report.done else "Rows that would be put back"
+        yield f"{title}\n" + "\n".join(map(_recovery, recovered[:_SHOWN_MAX]))
+    keys = {fields(action.primary_key) for action in recovered}
+    if lost := [row for row in report.plan.lost_rows if fields(row.primary_key) not in keys]:
+        yield "Rows that were probably lost\n" + "\n".join(map(_lost, lost))
     if report.patch is not None:
         yield f"Written to {printable(str(report.patch.directory))}\n{patch_as_text(report.patch)}"
     if report.after is not None:
@@ -73,7 +79,7 @@ def _closing(report: RepairReport) -> str:
     if not report.done:
         if not report.plan.actions:
             return "there is nothing to repair"
-        changes = counted(len(report.plan.actions), "change")
+        changes = counted(report.plan.changes, "change")
         if report.patch is not None:
             return f"nothing was changed; a patch of {changes} is in {report.patch.directory}"
         if report.only_read is not None:
@@ -94,9 +100,13 @@ def _action_table(actions: Sequence[Action]) -> str:
 
 
 def _done_table(done: Sequence[DoneAction]) -> str:
-    rows = [(*_cells(one.action), _OUTCOMES[one.outcome]) for one in done[:_SHOWN_MAX]]
+    rows = [(*_cells(one.action), _outcome(one)) for one in done[:_SHOWN_MAX]]
     headers = ("index", "primary key", "what", "before", "after", "outcome")
     return _table(headers, rows, len(done))
+
+
+def _outcome(one: DoneAction) -> str:
+    return printable(f"left alone: {one.reason}") if one.reason else _OUTCOMES[one.outcome]
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> str:
@@ -118,7 +128,8 @@ def _cells(action: Action) -> tuple[str, ...]:
 
 def _verb(index: str, kind: ActionKind) -> str:
     """A pair of the table itself keeps its values."""
-    return _VERBS[kind] if index else "write its values in their one spelling"
+    is_spelling = not index and kind is not ActionKind.RECOVER
+    return "write its values in their one spelling" if is_spelling else _VERBS[kind]
 
 
 def _entry(entry: Entry | None) -> str:
@@ -143,6 +154,28 @@ def _lost(row: LostRow) -> str:
     return printable(
         f"  - {fields(row.columns)}, told alike by {', '.join(row.indexes)}"
         + (f"; nobody knows {unknown}" if unknown else "")
+    )
+
+
+def _recovered(report: RepairReport) -> list[Action]:
+    """The rows that were put back, or would be."""
+    if not report.done:
+        return [action for action in report.plan.actions if action.lost is not None]
+    return [
+        one.action
+        for one in report.done
+        if one.action.lost is not None and one.outcome is ActionOutcome.DONE
+    ]
+
+
+def _recovery(action: Action) -> str:
+    assert action.lost is not None, "a recovery has its row"
+    unknown = ", ".join(action.lost.absent_columns)
+    puts = ", ".join(index for index, _ in action.puts)
+    return printable(
+        f"  - {fields(action.primary_key)}, told alike by {', '.join(action.lost.indexes)}"
+        + (f"; unknown, written as NULL: {unknown}" if unknown else "")
+        + (f"; with its entry in {puts}" if puts else "")
     )
 
 
@@ -181,6 +214,16 @@ def _action_record(action: Action, done: DoneAction | None) -> dict[str, Any]:
         "statement": action.statement,
         "outcome": done.outcome if done else None,
         "in_order": done.in_order if done else None,
+        "reason": done.reason or None if done else None,
+        "recovery": None if action.lost is None else _recovery_record(action, action.lost),
+    }
+
+
+def _recovery_record(action: Action, lost: LostRow) -> dict[str, Any]:
+    return {
+        "told_by": {told.index: _json(told.entry) for told in lost.told},
+        "written_as_null": list(lost.absent_columns),
+        "puts": {index: _json(entry) for index, entry in action.puts},
     }
 
 
@@ -220,7 +263,7 @@ def undo_as_text(report: UndoReport) -> str:
             index_cell(one.index),
             fields(one.primary_key),
             _verb(one.index, one.kind),
-            _UNDONE.get(one.outcome, "refused: the index holds something else by now"),
+            _UNDONE.get(one.outcome) or printable(f"refused: {one.reason or _OTHER}"),
         )
         for one in report.done[:_SHOWN_MAX]
     ]
@@ -232,6 +275,7 @@ def undo_as_text(report: UndoReport) -> str:
     return "\n".join(lines) + "\n"
 
 
+_OTHER = "the index holds something else by now"
 _UNDONE: Mapping[ActionOutcome, str] = {
     ActionOutcome.DONE: "taken back",
     ActionOutcome.ALREADY_RIGHT: "it was so already",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from repair.executing import Executor
 from repair.planning import plan_repair
+from repair.recovering import settle_recoveries
 from scrub.app.check_tables import run_check
 from scrub.app.delta_selection import lazy_session
 from scrub.app.earlier_result import read_result
@@ -95,6 +96,7 @@ def execute_undo(
                 kind=change.kind,
                 primary_key=change.primary_key,
                 outcome=applied.outcome,
+                reason=applied.reason,
             )
             for change, applied in done
         ),
@@ -149,6 +151,8 @@ class Repair:
         defects, rows, before, over = self._defects()
         chosen = [defect for defect in defects if self._is_meant(defect)]
         plan = self._planned(chosen)
+        if self.request.recover_rows:
+            plan = settle_recoveries(plan, self.table, self.store, chosen)
         return RepairReport(
             table=self.table.name,
             plan=self._with_statements(plan),
@@ -165,7 +169,8 @@ class Repair:
         present = [
             (self.table.name, key) for key, is_there in zip(keys, there, strict=True) if is_there
         ]
-        return plan_repair(chosen, {self.table.name: self.table}, present)
+        tables = {self.table.name: self.table}
+        return plan_repair(chosen, tables, present, self.request.recover_rows)
 
     def executed(self, report: RepairReport) -> RepairReport:
         assert not isinstance(self.store, RowPresence), "it was demanded to be writable"
@@ -248,7 +253,7 @@ class Repair:
         )
 
     def _over_limit(self, plan: RepairPlan, rows: int | None) -> str | None:
-        changes = len(plan.actions)
+        changes = plan.changes
         if changes > self.request.max_changes:
             return f"{changes:,} changes are more than --max-changes {self.request.max_changes:,}"
         if rows is None and changes > 1 and self.request.max_fraction < 1:
@@ -287,6 +292,11 @@ def _table_of(catalog: Catalog, request: RepairRequest) -> Table:
             f"the catalog has no table {request.table}", hint=near(request.table, catalog.tables)
         )
     table = catalog.tables[request.table]
+    if request.recover_rows and request.indexes:
+        raise UsageError(
+            "--recover-rows needs what all indexes tell of a row, and --index looks at some",
+            hint="leave one of the two out; with --index alone, entries of lost rows are deleted",
+        )
     known = [index.name for index in table.indexes]
     for name in request.indexes:
         if name not in known:

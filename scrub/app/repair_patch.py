@@ -15,6 +15,7 @@ from repair.patching import entries_to_delete, entries_to_insert
 from scrub import __version__
 from scrub.app.pair_repairs import demand_patchable
 from scrub.app.repair import Repair, opened_repair
+from scrub.errors import UsageError
 from scrub.model.index_shape import shape_of
 from scrub.model.patch import IndexPatch, Patch
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
@@ -35,6 +36,11 @@ def write_patch(
     on_progress: ProgressListener = ignore_progress,
 ) -> RepairReport:
     """Write what a repair would do; over a limit, or without anything to do, no file is written."""
+    if request.recover_rows:
+        raise UsageError(
+            "a patch is for indexes, so --patch does not go with --recover-rows",
+            hint="leave one of the two out; a patch tells of rows that were probably lost",
+        )
     demand_free(directory)
     with opened_repair(request, spark, spark_options, on_progress) as repair:
         demand_patchable(repair.table)

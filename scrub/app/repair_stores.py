@@ -54,14 +54,14 @@ def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> Cl
     store = catalog.stores[table.store]
     match store.kind:
         case "postgres":
-            from scrub.stores.postgres.repairs import PostgresRepairs
+            from scrub.stores.postgres.recovery import RecoveringPostgres
 
-            return PostgresRepairs(store)
+            return RecoveringPostgres(store)
         case "delta":
             from repair.spark_row_entries import entries_with_spark
-            from scrub.stores.delta_repairs import DeltaRepairs
+            from scrub.stores.delta_recovery import RecoveringDelta
 
-            return DeltaRepairs(store, entries_of=entries_with_spark(session))
+            return RecoveringDelta(store, entries_of=entries_with_spark(session))
     raise OnlyRead(
         f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read"
     )

@@ -86,6 +86,11 @@ def repair() -> None:
     metavar="SECONDS",
     help="How long to wait for other transactions.",
 )
+@click.option(
+    "--recover-rows",
+    is_flag=True,
+    help="Put rows back that the table lost and several indexes tell alike.",
+)
 @click.option("--verify", is_flag=True, help="Check the whole table afterwards.")
 @click.option(
     "--patch",

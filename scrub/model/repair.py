@@ -23,6 +23,7 @@ class ActionKind(StrEnum):
     REPLACE = "replace"  # stored columns that are wrong
     KEEP_ONE = "keep_one"  # of several copies
     REINDEX = "reindex"  # an index of the database's own, as a whole
+    RECOVER = "recover"  # a row that the table lost, as its indexes tell it
 
 
 class ActionOutcome(StrEnum):
@@ -33,21 +34,45 @@ class ActionOutcome(StrEnum):
     ROW_CHANGED = "row_changed"  # what the defect said of the row is no longer so
     CONFLICT = "conflict"  # the index holds something else in this place now
     PUT_BACK = "put_back"  # deleted, and put back for a row that came meanwhile
+    REFUSED = "refused"  # the table did not take the row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldEntry:
+    """An entry whose row the table does not have, and which tells what the row was."""
+
+    index: str
+    defect: str  # the id of the defect that reported it
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostRow:
+    """A row that several indexes agree on and the table does not have: probably lost."""
+
+    table: str
+    primary_key: Entry
+    columns: Entry  # those that the indexes cover
+    indexes: tuple[str, ...]
+    absent_columns: tuple[str, ...]  # what nobody knows any more
+    told: tuple[ToldEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One change of one entry, with what must be there for it to happen."""
+    """One change of one entry, or of one row, with what must be there for it to happen."""
 
     kind: ActionKind
     defect: str  # the id of the defect that it mends
     defect_kind: DefectKind
     table: str
-    index: str
+    index: str  # "" for a row: the table itself
     primary_key: Entry | None = None
     before: Entry | None = None  # None: nothing is there
     after: Entry | None = None  # None: nothing will be there
     statement: str | None = None  # of REINDEX
+    lost: LostRow | None = None  # of RECOVER
+    puts: tuple[tuple[str, Entry], ...] = ()  # of RECOVER: entries for the indexes that lack one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +88,6 @@ class Refusal:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostRow:
-    """A row that several indexes agree on and the table does not have: probably lost."""
-
-    table: str
-    primary_key: Entry
-    columns: Entry  # those that the indexes cover
-    indexes: tuple[str, ...]
-    absent_columns: tuple[str, ...]  # what nobody knows any more
-
-
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
     """Everything a repair of some defects would do and leave."""
@@ -81,6 +95,11 @@ class RepairPlan:
     actions: tuple[Action, ...]
     refusals: tuple[Refusal, ...]
     lost_rows: tuple[LostRow, ...] = ()
+
+    @property
+    def changes(self) -> int:
+        """How many rows and entries would be written."""
+        return len(self.actions) + sum(len(action.puts) for action in self.actions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +117,7 @@ class RepairRequest:
     rows_per_second: int | None = None
     wait_limit: float = 60.0
     verify: bool = False  # check the whole table afterwards
+    recover_rows: bool = False  # put rows back that several indexes agree on
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +127,7 @@ class DoneAction:
     action: Action
     outcome: ActionOutcome
     in_order: bool | None = None  # None: not looked at
+    reason: str = ""  # why it was not done, where the outcome does not say it all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +166,7 @@ class UndoneChange:
     kind: ActionKind
     primary_key: Entry | None
     outcome: ActionOutcome
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,7 +187,7 @@ class DeltaRepairs:
         applied: list[Applied] = []
 
         def attempt(snapshot: DeltaSnapshot) -> bool:
-            _require_staying(snapshot)
+            require_staying(snapshot)
             found = WholeEntries.find(snapshot, shape, keys)
             applied[:] = undo.judge(found.states)
             contents: list[Mapping[str, Any]] = [
@@ -226,7 +226,7 @@ class DeltaRepairs:
         judged: list[_Judged] = []
 
         def attempt(snapshot: DeltaSnapshot) -> bool:
-            _require_staying(snapshot)
+            require_staying(snapshot)
             require_columns(snapshot, shape.columns)
             # The index was opened first: rows that its writers committed before are seen here.
             demanded = self._demanded(snapshot, table, index, actions)
@@ -252,7 +252,7 @@ class DeltaRepairs:
         self,
         run: str,
         kind: EventKind,
-        index: Index,
+        of: Index | Table,
         snapshot: DeltaSnapshot,
         found: WholeEntries,
         rows: pa.Table,
@@ -262,8 +262,8 @@ class DeltaRepairs:
         if not contents:
             return True
         place = {
-            "store": index.store,
-            "relation": index.relation if found.has_changed else None,
+            "store": of.store,
+            "relation": of.relation if found.has_changed else None,
             "follows": last_committed(snapshot, run),
         }
         number = self._runs.journal.add(run, kind, [{**place, **one} for one in contents])
@@ -304,8 +304,8 @@ class DeltaRepairs:
         found = self._store(store)
         return open_snapshot(normalise(found.path or "."), relation, found.options, version)
 
-    def _writer(self, index: Index) -> DeltaWriter:
-        return DeltaWriter(self._store(index.store), self._sleep)
+    def _writer(self, of: Index | Table) -> DeltaWriter:
+        return DeltaWriter(self._store(of.store), self._sleep)
 
     def _store(self, name: str) -> Store:
         found = self._stores.get(name)
@@ -332,7 +332,7 @@ def _version_shown(snapshot: DeltaSnapshot, table: Table, index: Index) -> int |
     return index.reflects.version
 
 
-def _require_staying(snapshot: DeltaSnapshot) -> None:
+def require_staying(snapshot: DeltaSnapshot) -> None:
     """Refuse an index that somebody else is making or removing as a whole."""
     state = build_state(snapshot)
     if state is not BuildState.PUBLIC:

@@ -58,6 +58,7 @@ class Applied:
     outcome: ActionOutcome
     copies: int = 0
     beside: bool = False
+    reason: str = ""  # where the outcome does not say it all
 
 
 @runtime_checkable

@@ -13,11 +13,13 @@ from typing import Any
 
 from repair.executing import Executor
 from repair.planning import plan_repair
+from repair.recovering import settle_recoveries
 from scrub.model.defect import Defect, DefectKind, Value
-from scrub.model.repair import ActionOutcome, DoneAction, Entry
+from scrub.model.repair import ActionOutcome, DoneAction, Entry, RepairPlan
 from scrub.model.table import Column, EntryColumn, Index, Store, Table
 from scrub.model.types import ColumnType, TypeName
 from scrub.stores.postgres.quoting import qualified
+from scrub.stores.postgres.recovery import RecoveringPostgres
 from scrub.stores.postgres.repairs import PostgresRepairs
 from scrub.stores.repairing import Applied, JournalRecord
 from tests.postgres_server import Database
@@ -97,7 +99,7 @@ class Ground:
         if self.kept is not None:
             yield self.kept
             return
-        opened = PostgresRepairs(self.store)
+        opened = RecoveringPostgres(self.store)
         try:
             yield opened
         finally:
@@ -108,6 +110,22 @@ class Ground:
         plan = plan_repair(defects, {self.table.name: self.table})
         with self.repairs() as store:
             return Executor(store, self.table, run or new_run()).repair(plan.actions)
+
+    def recovery(self) -> RepairPlan:
+        """What `--recover-rows` plans now."""
+        defects = self.defects()
+        tables = {self.table.name: self.table}
+        there = [(self.table.name, self._key(row)) for row in self.rows()]
+        plan = plan_repair(defects, tables, there, recover_rows=True)
+        with self.repairs() as store:
+            return settle_recoveries(plan, self.table, store, defects)
+
+    def execute(self, plan: RepairPlan, run: str | None = None) -> list[DoneAction]:
+        with self.repairs() as store:
+            return Executor(store, self.table, run or new_run()).repair(plan.actions)
+
+    def _key(self, row: Row) -> Entry:
+        return {name: row[name] for name in self.table.primary_key}
 
     def undo(self, of: str, run: str | None = None) -> list[tuple[JournalRecord, Applied]]:
         with self.repairs() as store:

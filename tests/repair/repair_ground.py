@@ -13,11 +13,12 @@ from deltalake import DeltaTable, write_deltalake
 
 from repair.executing import Executor
 from repair.planning import plan_repair
+from repair.recovering import settle_recoveries
 from scrub.catalog import load_catalog
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction, RepairPlan
 from scrub.model.table import Index, Store, Table
-from scrub.stores.delta_repairs import DeltaRepairs
+from scrub.stores.delta_recovery import RecoveringDelta
 
 Row = tuple[Any, ...]
 COLUMNS = {"id": "bigint", "customer_id": "bigint", "status": "string"}
@@ -104,8 +105,8 @@ class Lake:
         self.table: Table = load_catalog(path).tables["orders"]
         self.store = Store(name="lake", kind="delta", path=str(root))
 
-    def repairs(self) -> DeltaRepairs:
-        return DeltaRepairs(self.store)
+    def repairs(self) -> RecoveringDelta:
+        return RecoveringDelta(self.store)
 
     def write_rows(self, *rows: Row) -> None:
         """Give the table exactly these rows."""
@@ -169,6 +170,13 @@ class Lake:
         found = self.all_defects() if defects is None else defects
         there = [("orders", {n: r[n] for n in self.table.primary_key}) for r in self.rows()]
         return plan_repair(found, {"orders": self.table}, there)
+
+    def recovery(self) -> RepairPlan:
+        """What `--recover-rows` plans now."""
+        defects = self.all_defects()
+        there = [("orders", {n: r[n] for n in self.table.primary_key}) for r in self.rows()]
+        plan = plan_repair(defects, {"orders": self.table}, there, recover_rows=True)
+        return settle_recoveries(plan, self.table, self.repairs(), defects)
 
     def action(
         self, kind: ActionKind, before: Row | None, after: Row | None, index: str = "by_customer"

@@ -2,6 +2,7 @@
 """What is planned for defects: a rule or a refusal for every kind, and nothing that cannot be."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,72 @@ def test_a_row_that_two_indexes_agree_on_is_proposed_and_its_entries_are_kept() 
     assert lost.columns == {"k": 1, "v": "a", "s": "b"}
     assert lost.absent_columns == ("x",)
     assert lost.indexes == ("by_s", "by_v")
-    assert "--recover-rows" not in plan.refusals[0].remedy, "there is no such option"
+    assert "--recover-rows" in plan.refusals[0].remedy
+
+
+def test_a_lost_row_is_recovered_with_null_for_what_nobody_knows() -> None:
+    table = two_indexes()
+    plan = plan_repair(two_dangling(table), {"t": table}, recover_rows=True)
+    assert plan.refusals == ()
+    (action,) = plan.actions
+    assert (action.kind, action.index, action.primary_key) == (ActionKind.RECOVER, "", {"k": 1})
+    assert (action.before, action.after) == (None, {"k": 1, "v": "a", "s": "b", "x": None})
+    assert action.lost == plan.lost_rows[0]
+    assert [(t.index, t.entry) for t in plan.lost_rows[0].told] == [
+        ("by_v", {"v": "a", "k": 1}),
+        ("by_s", {"s": "b", "k": 1}),
+    ]
+
+
+def never_null(table: Table) -> tuple[Table, list[Defect]]:
+    columns = tuple(replace(column, nullable=column.name != "x") for column in table.columns)
+    return replace(table, columns=columns), two_dangling(table)
+
+
+def native(table: Table) -> tuple[Table, list[Defect]]:
+    indexes = (replace(table.indexes[0], native=True), table.indexes[1])
+    return replace(table, indexes=indexes), two_dangling(table)
+
+
+def wanted_by_another(table: Table) -> tuple[Table, list[Defect]]:
+    indexes = (replace(table.indexes[0], unique=True), table.indexes[1])
+    found = defect_of(table, "by_v", DefectKind.MISSING, expected={"v": "a", "k": 2})
+    return replace(table, indexes=indexes), [*two_dangling(table), found]
+
+
+def of_another_type(table: Table) -> tuple[Table, list[Defect]]:
+    first, second = two_dangling(table)
+    return table, [replace(first, actual={"v": 7, "k": 1}), second]
+
+
+def made_by_an_expression(table: Table) -> tuple[Table, list[Defect]]:
+    """The primary key aside, an entry may tell no column at all."""
+    column = EntryColumn(name="v", source="lower(v)", is_expression=True, type=STRING)
+    indexes = (replace(table.indexes[0], key=(column,)), table.indexes[1])
+    columns = tuple(replace(column, nullable=column.name != "v") for column in table.columns)
+    return replace(table, indexes=indexes, columns=columns), two_dangling(table)
+
+
+@pytest.mark.parametrize(
+    ("given_by", "reason"),
+    [
+        (never_null, "tells the row's x, which the catalog says is never NULL"),
+        (native, "the database's own"),
+        (wanted_by_another, "another row of the table has its key in index by_v"),
+        (of_another_type, "does not fit the index"),
+        (made_by_an_expression, "tells the row's v"),
+    ],
+)
+def test_a_lost_row_that_cannot_be_put_back_truthfully_is_refused_and_its_entries_stay(
+    given_by: Callable[[Table], tuple[Table, list[Defect]]], reason: str
+) -> None:
+    table, defects = given_by(two_indexes())
+    plan = plan_repair(defects, {"t": table}, recover_rows=True)
+    assert {action.kind for action in plan.actions} <= {ActionKind.PUT, ActionKind.REINDEX}
+    assert plan.refusals
+    for refusal in plan.refusals:
+        assert reason in refusal.reason
+        assert refusal.remedy
 
 
 def test_entries_of_a_row_that_is_there_are_no_sign_of_a_lost_one() -> None:

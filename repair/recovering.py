@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which lost rows can be put back truthfully: pure but for asking the store what hinders it.
+
+A row is put back if every column that is never NULL is told by an index. What nobody knows is
+written as NULL, and said so. A value that an expression made does not give the column it was made
+from.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from scrub.errors import UsageError
+from scrub.model.defect import Defect, DefectKind, Value
+from scrub.model.repair import Action, ActionKind, Entry, LostRow, Refusal, RepairPlan
+from scrub.model.table import Table
+from scrub.stores.recovering import BY_HAND, Reason, RecoveringStore
+
+Places = Mapping[str, set[tuple[Value, ...]]]
+"""For each unique index, the keys that rows of the table lack an entry for."""
+
+
+def recovery_of(row: LostRow, table: Table, wanted: Places) -> Action | Reason:
+    """The action that puts a row back, or why there is none."""
+    why = _hindrance(row, table, wanted)
+    if why is not None:
+        return not_recovered(why)
+    return Action(
+        kind=ActionKind.RECOVER,
+        defect=row.told[0].defect,
+        defect_kind=DefectKind.DANGLING,
+        table=row.table,
+        index="",
+        primary_key=row.primary_key,
+        after={column.name: row.columns.get(column.name) for column in table.columns},
+        lost=row,
+    )
+
+
+def _hindrance(row: LostRow, table: Table, wanted: Places) -> Reason | None:
+    if native := [name for name in row.indexes if table.index(name).native]:
+        return (
+            f"index {native[0]} is the database's own, and what it tells of absent rows is not "
+            "looked at again",
+            BY_HAND,
+        )
+    unknown = [
+        column.name
+        for column in table.columns
+        if column.name in row.absent_columns
+        and (not column.nullable or column.name in table.primary_key)
+    ]
+    if unknown:
+        return (
+            f"no index tells the row's {', '.join(unknown)}, which the catalog says is never NULL",
+            BY_HAND,
+        )
+    if (index := _clashing(table, [(t.index, t.entry) for t in row.told], wanted)) is not None:
+        return _wanted_by_another(index)
+    return None
+
+
+def not_recovered(why: Reason) -> Reason:
+    """The reason as the defects of the row's entries tell it."""
+    return f"its row was probably lost, and cannot be put back: {why[0]}", why[1]
+
+
+def places_wanted(defects: Iterable[Defect], table: Table) -> Places:
+    """Keys of unique indexes that belong to rows which are there, and have no entry."""
+    unique = {index.name: index for index in table.indexes if index.unique}
+    found: dict[str, set[tuple[Value, ...]]] = defaultdict(set)
+    for defect in defects:
+        if defect.table == table.name and defect.index in unique and defect.expected:
+            found[defect.index].add(_key(table, defect.index, defect.expected))
+    return found
+
+
+def settle_recoveries(
+    plan: RepairPlan, table: Table, store: object, defects: Sequence[Defect]
+) -> RepairPlan:
+    """The plan with only those recoveries that the store does not hinder, as it is now."""
+    asked = [action for action in plan.actions if action.kind is ActionKind.RECOVER]
+    if not isinstance(store, RecoveringStore):
+        raise UsageError(
+            f"rows of table {table.name} are not put back: its store offers no way to do it",
+            hint="leave --recover-rows out; lost rows are then shown",
+        )
+    if not asked:
+        return plan
+    wanted = places_wanted(defects, table)
+    actions = [action for action in plan.actions if action.kind is not ActionKind.RECOVER]
+    refusals = list(plan.refusals)
+    for action, result in zip(asked, store.settle(table, asked), strict=True):
+        why = result
+        if isinstance(result, Action):
+            clashing = _clashing(table, result.puts, wanted)
+            if clashing is None:
+                actions.append(result)
+                continue
+            why = _wanted_by_another(clashing)
+        assert not isinstance(why, Action), "what is no action is a reason"
+        refusals += _refusals(action, not_recovered(why))
+    return replace(plan, actions=tuple(actions), refusals=tuple(refusals))
+
+
+def _refusals(action: Action, why: Reason) -> list[Refusal]:
+    """One for each entry that told of the row."""
+    assert action.lost is not None, "a recovery has its row"
+    return [
+        Refusal(
+            defect=told.defect,
+            defect_kind=action.defect_kind,
+            table=action.table,
+            index=told.index,
+            primary_key=action.primary_key,
+            reason=why[0],
+            remedy=why[1],
+        )
+        for told in action.lost.told
+    ]
+
+
+def _clashing(table: Table, entries: Iterable[tuple[str, Entry]], wanted: Places) -> str | None:
+    """A unique index in which another row should have the place of one of the entries."""
+    for index, entry in entries:
+        key = _key(table, index, entry) if index in wanted else ()
+        if key in wanted.get(index, ()) and None not in key:
+            return index
+    return None
+
+
+def _wanted_by_another(index: str) -> Reason:
+    return (
+        f"another row of the table has its key in index {index}, which is unique",
+        f"repair with `--index {index}` to give the place to the row that is there, or correct "
+        "that row",
+    )
+
+
+def _key(table: Table, index: str, entry: Entry) -> tuple[Value, ...]:
+    return tuple(entry.get(column.name) for column in table.index(index).key)

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Putting lost rows back into Delta tables, and taking them out again.
+
+Rows are put back by one commit of the table, as the version after the one in which they are absent,
+with the journal before it. What an index lacks is put then, by the rules of every other repair.
+
+An index that follows its table gets an entry for each row that comes, and would have it twice. So
+what told of the row is removed there: before the index has followed, because it shows a version
+without the row; afterwards, because it is a copy.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from scrub.codec.json_values import to_table
+from scrub.errors import RelationMismatch
+from scrub.model.index_shape import shape_of
+from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
+from scrub.model.table import Index, Table
+from scrub.stores.delta_entries import find_entries
+from scrub.stores.delta_images import WholeEntries
+from scrub.stores.delta_journal import EventKind
+from scrub.stores.delta_lost_rows import hindrance, index_view
+from scrub.stores.delta_marks import followed_version
+from scrub.stores.delta_repairs import DeltaRepairs, require_staying
+from scrub.stores.delta_rows import require_columns
+from scrub.stores.delta_snapshot import DeltaSnapshot, require_writable
+from scrub.stores.entry_states import EntryStates, Values, comparable, identity
+from scrub.stores.recovering import (
+    BY_HAND,
+    IndexView,
+    Reason,
+    kept_indexes,
+    put_of,
+    row_shape,
+    settled,
+    telling,
+)
+from scrub.stores.repairing import Applied, JournalRecord
+
+_NO_LONGER_TOLD = "no longer holds what told of the row"
+
+
+class RecoveringDelta(DeltaRepairs):
+    """Repairs that put rows back, too."""
+
+    def settle(self, table: Table, actions: Sequence[Action]) -> list[Action | Reason]:
+        try:
+            with self._open(table.store, table.relation) as snapshot:
+                require_writable(snapshot)
+                require_columns(snapshot, table.columns)
+                hindrances = [hindrance(snapshot, action) for action in actions]
+                free = [
+                    telling(action, snapshot.schema.names)
+                    for action, why in zip(actions, hindrances, strict=True)
+                    if why is None
+                ]
+                judged = iter(settled(free, self._views(snapshot, table, free)))
+        except RelationMismatch as error:
+            return [(str(error), error.hint or BY_HAND)] * len(actions)
+        return [next(judged) if why is None else why for why in hindrances]
+
+    def recover(self, run: str, table: Table, actions: Sequence[Action]) -> list[Applied]:
+        shape = row_shape(table)
+        given = to_table([action.after or {} for action in actions], shape.columns)
+        rows = comparable(given)
+        applied: list[Applied] = []
+
+        def attempt(snapshot: DeltaSnapshot) -> bool:
+            require_columns(snapshot, shape.columns)
+            found = WholeEntries.find(snapshot, shape, given)
+            untold = self._untold(table, actions)
+            applied[:] = [
+                _recovered(number, row, untold.get(number), found.states)
+                for number, row in enumerate(rows)
+            ]
+            contents = [
+                _content(action)
+                for action, result in zip(actions, applied, strict=True)
+                if result.outcome is ActionOutcome.DONE
+            ]
+            whole = found.in_place_of(given, [[]] * given.num_rows)
+            return self._commit(run, EventKind.REPAIR, table, snapshot, found, whole, contents)
+
+        self._writer(table).until_committed(table.relation, attempt)
+        done = [
+            action
+            for action, result in zip(actions, applied, strict=True)
+            if result.outcome is ActionOutcome.DONE
+        ]
+        for index in kept_indexes(table):
+            self._bring_along(run, table, index, done)
+        return applied
+
+    def take_back_rows(
+        self, run: str, table: Table, records: Sequence[JournalRecord]
+    ) -> list[Applied]:
+        shape = row_shape(table)
+        given = to_table(
+            [{name: (r.after or {}).get(name) for name in shape.names} for r in records],
+            shape.columns,
+        )
+        rows = comparable(given)
+        applied: list[Applied] = []
+
+        def attempt(snapshot: DeltaSnapshot) -> bool:
+            require_columns(snapshot, shape.columns)
+            found = WholeEntries.find(snapshot, shape, given)
+            applied[:] = [_taken_back(row, found) for row in rows]
+            contents: list[Mapping[str, Any]] = [
+                {"of": record.run, "number": record.number}
+                for record, result in zip(records, applied, strict=True)
+                if result.outcome in (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
+            ]
+            whole = found.in_place_of(given, [[]] * given.num_rows)
+            return self._commit(run, EventKind.UNDO, table, snapshot, found, whole, contents)
+
+        self._writer(table).until_committed(table.relation, attempt)
+        return applied
+
+    def _views(
+        self, snapshot: DeltaSnapshot, table: Table, actions: Sequence[Action]
+    ) -> dict[str, IndexView]:
+        found: dict[str, IndexView] = {}
+        for index in kept_indexes(table) if actions else []:
+            maker = self._entries_of(table, index)
+            shape = shape_of(table, maker.index)
+            with self._open(index.store, index.relation) as of_index:
+                require_staying(of_index)
+                require_columns(of_index, shape.columns)
+                if _follows(of_index, table) or index.reflects is None:
+                    found[index.name] = index_view(
+                        snapshot, of_index, table, maker, shape, actions, _follows(of_index, table)
+                    )
+                elif any(_entries_of(index, actions)):
+                    raise RelationMismatch(
+                        f"index {index.name} shows an older version of the table, in which the "
+                        "row would still be absent",
+                        hint=BY_HAND,
+                    )
+        return found
+
+    def _untold(self, table: Table, actions: Sequence[Action]) -> dict[int, str]:
+        """The numbers of recoveries that an index no longer tells of, and which index that is."""
+        found: dict[int, str] = {}
+        for index in kept_indexes(table):
+            told = list(_entries_of(index, actions))
+            if not told:
+                continue
+            shape = self._shape(table, index)
+            given = to_table([entry for _, entry in told], shape.columns)
+            with self._open(index.store, index.relation) as snapshot:
+                require_staying(snapshot)
+                require_columns(snapshot, shape.columns)
+                states = EntryStates.of(
+                    shape, comparable(find_entries(snapshot, shape, given).entries)
+                )
+            for (number, _), values in zip(told, comparable(given), strict=True):
+                if states.copies(values) != 1:
+                    found[number] = index.name
+        return found
+
+    def _bring_along(self, run: str, table: Table, index: Index, actions: Sequence[Action]) -> None:
+        """What the rows that are there now demand of an index."""
+        told = [put_of(actions[number], index.name, e) for number, e in _entries_of(index, actions)]
+        with self._open(index.store, index.relation) as snapshot:
+            follows = _follows(snapshot, table)
+        if follows and told:
+            alone = [replace(a, kind=ActionKind.DELETE, before=a.after, after=None) for a in told]
+            results = self.apply(run, table, index, alone)
+            has_followed = [
+                replace(action, kind=ActionKind.KEEP_ONE, before=action.after)
+                for action, result in zip(told, results, strict=True)
+                if result.outcome is ActionOutcome.ROW_CHANGED
+            ]
+            if has_followed:
+                self.apply(run, table, index, has_followed)
+        elif not follows and index.reflects is None:
+            lacking = [
+                put_of(action, index.name, entry)
+                for action in actions
+                for name, entry in action.puts
+                if name == index.name
+            ]
+            if told or lacking:
+                self.apply(run, table, index, [*told, *lacking])
+
+
+def _recovered(number: int, row: Values, untold: str | None, states: EntryStates) -> Applied:
+    if states.copies(row):
+        return Applied(ActionOutcome.ALREADY_RIGHT)
+    if states.has_others(row):
+        return Applied(ActionOutcome.ROW_CHANGED)
+    if untold is not None:
+        return Applied(ActionOutcome.CONFLICT, reason=f"index {untold} {_NO_LONGER_TOLD}")
+    states.add(row, number)
+    return Applied(ActionOutcome.DONE)
+
+
+def _taken_back(row: Values, found: WholeEntries) -> Applied:
+    """Only what is exactly as it was left goes: once, and with nothing in further columns."""
+    there = found.states.held.get(identity(found.shape, row), [])
+    if not there:
+        return Applied(ActionOutcome.ALREADY_RIGHT)
+    further = found.found.entries.select(found.whole.names[len(found.shape.names) :])
+    numbers = [held.found for held in there if held.values == row]
+    values = further.take(pa.array(numbers, pa.int64())).to_pylist()
+    is_empty = not any(value is not None for one in values for value in one.values())
+    if len(there) != 1 or not numbers or not is_empty:
+        return Applied(ActionOutcome.CONFLICT, reason="the row has changed since")
+    found.states.take(row)
+    return Applied(ActionOutcome.DONE)
+
+
+def _content(action: Action) -> dict[str, Any]:
+    """What the journal tells of a row that is put back."""
+    row = dict(action.after or {})
+    return {
+        "index": action.index,
+        "kind": action.kind.value,
+        "defect": action.defect,
+        "primary_key": dict(action.primary_key or {}),
+        "before": None,
+        "after": row,
+        "removed": [],
+        "left": [row],
+    }
+
+
+def _entries_of(index: Index, actions: Sequence[Action]) -> Iterator[tuple[int, Entry]]:
+    """The entries of an index that tell of rows, with the number of the row."""
+    for number, action in enumerate(actions):
+        for told in action.lost.told if action.lost else ():
+            if told.index == index.name:
+                yield number, told.entry
+
+
+def _follows(snapshot: DeltaSnapshot, table: Table) -> bool:
+    return followed_version(snapshot, table.relation) is not None
