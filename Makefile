@@ -50,7 +50,8 @@ fuzz: setup ## mutate a million pairs and compare every verdict with the referen
 
 torture: setup ## builds under load, killed at random moments, at length; needs half an hour
 	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/backfill/test_state_machine.py
-	SCRUB_KILLS=20 $(BIN)/pytest -q tests/repair/test_delta_repair_kills.py
+	SCRUB_KILLS=20 $(BIN)/pytest -q tests/repair/test_delta_repair_kills.py \
+	    tests/repair/test_repair_under_load.py
 	$(BIN)/python -m tests.backfill.campaign $(TORTURE_ARGS)
 
 bench: setup ## measure against other ways to check; BENCH_ARGS="--rows 5000000"
