@@ -92,11 +92,15 @@ def plan_repair(
     actions: list[Action] = []
     refusals: list[Refusal] = []
     reindexed: set[tuple[str, str]] = set()
+    shared = {(d.table, d.index) for d in defects if d.kind is DefectKind.UNIQUE_VIOLATION}
     for defect in defects:
         index = _index_of(defect, tables)
         if index is not None and index.native and defect.kind is not DefectKind.UNIQUE_VIOLATION:
-            if (defect.table, index.name) not in reindexed:
-                reindexed.add((defect.table, index.name))
+            place = (defect.table, index.name)
+            if place in shared:
+                refusals.append(_refuse(defect, _SHARED))
+            elif place not in reindexed:
+                reindexed.add(place)
                 actions.append(_reindex(defect, index))
             continue
         recovery = of_lost.get((defect.table, _key(defect.primary_key)))
@@ -117,6 +121,11 @@ _AGREEING_MIN = 2
 _NOT_SAID: Reason = (
     "the defect does not say what the entry is",
     "check again without --redact, and repair from that",
+)
+_SHARED: Reason = (
+    "rows share a key of this unique index, so it cannot be built anew; the attempt would leave "
+    "an invalid index behind",
+    "correct the rows that share a key, and repair then",
 )
 _OUTDATED: Reason = (
     "what the defect says does not fit the index as the catalog has it",

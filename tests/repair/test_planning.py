@@ -145,6 +145,14 @@ def test_rows_that_share_a_key_of_a_native_unique_index_are_refused() -> None:
     assert len(plan.refusals) == 1
 
 
+def test_native_index_is_not_rebuilt_while_rows_share_a_key_of_it() -> None:
+    found = [defect(DefectKind.MISSING), defect(DefectKind.UNIQUE_VIOLATION)]
+    plan = plan_repair(found, {"t": kv_table(native=True)})
+    assert plan.actions == ()
+    assert len(plan.refusals) == 2
+    assert "invalid index" in plan.refusals[0].reason
+
+
 def two_indexes() -> Table:
     other = index_of(key={"s": STRING}, suffix={"k": BIGINT}, name="by_s", relation="t__by_s")
     plain = index_of(key={"v": STRING}, suffix={"k": BIGINT})
