@@ -157,11 +157,19 @@ class Executor:
             for batch in _parts(list(of_index), self.store.batch_actions_max)
         ]
 
+    @property
+    def cut_off(self) -> list[RunRecord]:
+        """Earlier runs of the table that did not come to their end."""
+        return [
+            record
+            for record in self.store.runs()
+            if record.table == self.table.name
+            and record.finished is None
+            and record.run != self.run
+        ]
+
     def _settle_earlier_runs(self) -> None:
-        for record in self.store.runs():
-            is_cut_off = record.finished is None and record.run != self.run
-            if not is_cut_off or record.table != self.table.name:
-                continue
+        for record in self.cut_off:
             if record.command == "repair":
                 journal = self.store.journal(record.run)
                 known = {index.name for index in self.table.indexes}

@@ -184,7 +184,8 @@ class Repair:
         )
         executor.tell = lambda n: self._on_progress(Progress(phase="repairing", rows_done=n))
         entries = [a for a in report.plan.actions if a.kind is not ActionKind.REINDEX]
-        done = executor.repair(entries) if entries else []
+        # Without anything to do, there may still be what a run left that was cut off.
+        done = executor.repair(entries) if entries or executor.cut_off else []
         for action in report.plan.actions:
             if action.kind is ActionKind.REINDEX:
                 done.append(self._reindexed(action))

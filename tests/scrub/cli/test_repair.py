@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from repair.planning import plan_repair
 from reports import as_json, as_jsonl
 from reports.redaction import redact_result
 from scrub.app.earlier_result import read_result
@@ -22,6 +24,7 @@ from scrub.cli.repair import _exit_code
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Entry, RepairPlan, RepairReport
+from scrub.stores.repairing import RunRecord
 from tests.postgres_server import Database
 from tests.repair.postgres_ground import Ground, defect_of
 from tests.reports.results import RESULTS
@@ -132,6 +135,26 @@ def test_a_repair_is_previewed_executed_shown_and_undone(
     assert "0 taken back, 0 refused" in capsys.readouterr().out
     assert scrub("journal prune --older-than 0 --execute") == 0
     assert scrub("undo", said[1]) == 2
+
+
+def test_what_a_cut_off_run_left_is_looked_at_even_if_there_is_nothing_to_repair(
+    ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It had deleted an entry whose row came at that moment."""
+    (dangling,) = (d for d in ground.defects() if d.kind is DefectKind.DANGLING)
+    actions = plan_repair([dangling], {"orders": ground.table}).actions
+    with ground.repairs() as store:
+        started = datetime.now(UTC)
+        store.begin(RunRecord(run="cut", command="repair", table="orders", started=started))
+        store.apply("cut", ground.table, ground.table.index("by_customer"), actions)
+    ground.database.run("INSERT INTO orders VALUES (1005, 5, 'open')")
+    assert scrub("journal list") == 0
+    assert "cut off" in capsys.readouterr().out
+    assert scrub("repair table orders --execute --from", result_file(tmp_path, [])) == 0
+    assert "(5,1005,open)" in ground.contents("by_customer")
+    capsys.readouterr()
+    assert scrub("journal list") == 0
+    assert "cut off" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
