@@ -138,12 +138,20 @@ class _Planning:
             for defect in located
             if defect.primary_key is not None and self._has_row(self.places[_named(defect)])
         ]
-        plan = plan_repair(located, {self.table.name: self.table}, present)
+        entries: dict[tuple[DefectKind, str, bytes], list[Defect]] = {}
+        for defect in sorted(located, key=lambda one: one.key_hex or ""):
+            place = self.places[_named(defect)]
+            stem = self.rows.without_family(place.index, place.pair[0])
+            entries.setdefault((defect.kind, place.index, stem), []).append(defect)
+        families = {found[0].id: found for found in entries.values()}
+        told = [_told_together(found) for found in entries.values()]
+        plan = plan_repair(told, {self.table.name: self.table}, present)
         keys = [row.primary_key for row in plan.lost_rows]
         of_lost = [
-            refusal
+            _refused(defect, (refusal.reason, refusal.remedy))
             for refusal in plan.refusals
             if refusal.defect_kind is DefectKind.DANGLING and refusal.primary_key in keys
+            for defect in families[refusal.defect]
         ]
         return replace(plan, actions=(), refusals=tuple(of_lost))
 
@@ -268,6 +276,12 @@ class _Planning:
         if columns is None:
             return None
         return {name: columns.get(name) for name in self.table.primary_key}
+
+
+def _told_together(families: Sequence[Defect]) -> Defect:
+    """One defect of an entry; what its first family says of a column is the whole of it."""
+    columns = {n: v for one in reversed(families) for n, v in (one.actual or {}).items()}
+    return replace(families[0], actual=columns or None)
 
 
 def _named(defect: Defect) -> tuple[str, str | None]:

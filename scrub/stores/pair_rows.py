@@ -82,6 +82,14 @@ class PairRows:
         number = self.table.primary_index_id if index == TABLE else self._index(index).id
         return key.startswith(_uvarint(self.table.id) + _uvarint(number))
 
+    def without_family(self, index: str, key: bytes) -> bytes:
+        """What the keys of all families of an entry, or of a row, have in common."""
+        number = self.primary if index == TABLE else self._number(index)
+        first, last = self.layout.indexes[number, [FAMILIES_FROM, FAMILIES_TO]]
+        endings = [_family(int(n)) for n in self.layout.families[first:last, FAMILY_ID]]
+        ending = next((one for one in endings if key.endswith(one)), b"")
+        return key[: len(key) - len(ending)]
+
     def trouble(self, pair: Pair) -> BadPair | None:
         """What is wrong with the bytes of a pair."""
         bad = judge(self.layout, _array(pair[0]), _array(pair[1] or b""))

@@ -357,6 +357,13 @@ def test_entries_of_several_families_are_repaired_each(make: Make) -> None:
     ground.write_all(pairs | {"by_email": pairs["by_email"][1:]})
     refused = [refusal for refusal in ground.plan().refusals if refusal.index == "by_email"]
     assert "several families" in refused[0].reason
+    lost = ground.sound(20)
+    for pair in ground.row_pairs(row(8)):
+        lost["primary"].remove(pair)
+    ground.write_all(lost)
+    plan = ground.plan()
+    assert plan.actions == ()
+    assert [row_lost.columns["note"] for row_lost in plan.lost_rows] == ["note 8"]
 
 
 def test_versions_of_pairs_are_refused_by_name(database: Database, tmp_path: Path) -> None:
