@@ -80,17 +80,13 @@ def settle_recoveries(
 ) -> RepairPlan:
     """The plan with only those recoveries that the store does not hinder, as it is now."""
     asked = [action for action in plan.actions if action.kind is ActionKind.RECOVER]
-    if not isinstance(store, RecoveringStore):
-        raise UsageError(
-            f"rows of table {table.name} are not put back: its store offers no way to do it",
-            hint="leave --recover-rows out; lost rows are then shown",
-        )
+    rows = recovering(store, table)
     if not asked:
         return plan
     wanted = places_wanted(defects, table)
     actions = [action for action in plan.actions if action.kind is not ActionKind.RECOVER]
     refusals = list(plan.refusals)
-    for action, result in zip(asked, store.settle(table, asked), strict=True):
+    for action, result in zip(asked, rows.settle(table, asked), strict=True):
         why = result
         if isinstance(result, Action):
             clashing = _clashing(table, result.puts, wanted)
@@ -101,6 +97,17 @@ def settle_recoveries(
         assert not isinstance(why, Action), "what is no action is a reason"
         refusals += _refusals(action, not_recovered(why))
     return replace(plan, actions=tuple(actions), refusals=tuple(refusals))
+
+
+def recovering(store: object, table: Table) -> RecoveringStore:
+    """The store, as one that puts rows back; refused if it is none."""
+    if isinstance(store, RecoveringStore):
+        return store
+    what = "in key-value layout" if table.kv is not None else "in a store that is only read"
+    raise UsageError(
+        f"lost rows of table {table.name} are not put back: it is {what}",
+        hint="leave --recover-rows out; rows that were probably lost are then shown",
+    )
 
 
 def _refusals(action: Action, why: Reason) -> list[Refusal]:

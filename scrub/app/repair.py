@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from repair.executing import Executor
 from repair.planning import plan_repair
-from repair.recovering import settle_recoveries
+from repair.recovering import recovering, settle_recoveries
 from scrub.app.check_tables import run_check
 from scrub.app.delta_selection import lazy_session
 from scrub.app.earlier_result import read_result
@@ -140,6 +140,8 @@ class Repair:
         self.catalog = load_catalog(request.catalog)
         self.table = _table_of(self.catalog, request)
         self.store = open_repairs_or_rows(self.catalog, self.table, session)
+        if request.recover_rows:
+            recovering(self.store, self.table)
         self._spark, self._spark_options = spark, spark_options
         self._on_progress = on_progress
 

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repair.planning import REFUSED, plan_repair
+from repair.recovering import recovering
+from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.model.table import EntryColumn, Table
@@ -191,6 +193,12 @@ def test_a_lost_row_is_recovered_with_null_for_what_nobody_knows() -> None:
         ("by_v", {"v": "a", "k": 1}),
         ("by_s", {"s": "b", "k": 1}),
     ]
+
+
+def test_rows_are_put_back_only_by_stores_that_can() -> None:
+    with pytest.raises(UsageError, match="lost rows of table t are not put back") as told:
+        recovering(object(), two_indexes())
+    assert "--recover-rows" in (told.value.hint or "")
 
 
 def never_null(table: Table) -> tuple[Table, list[Defect]]:

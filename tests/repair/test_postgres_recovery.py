@@ -2,13 +2,17 @@
 """Lost rows put back into a real PostgreSQL: what is written, what is refused, races, undo."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
+from scrub.errors import UsageError
 from scrub.model.repair import Action, ActionKind, ActionOutcome, RepairPlan
 from scrub.model.table import EntryColumn, Index, Table
 from scrub.model.types import ColumnType, TypeName
 from scrub.stores.recovering import RecoveringStore
+from scrub.stores.repairing import RunRecord
+from tests.backfill.ground import Background, until
 from tests.postgres_server import Database
 from tests.repair.postgres_ground import BIGINT, STRING, Ground, index_of, table_of
 
@@ -127,6 +131,59 @@ def test_a_row_that_an_index_no_longer_tells_of_is_left_alone(ground: Ground) ->
     assert everything(ground) == before
 
 
+IN_FLIGHT = {
+    "an insert of the row": (
+        "INSERT INTO t OVERRIDING SYSTEM VALUE VALUES (3, 'new', 's3', 'x3')",
+        ActionOutcome.ROW_CHANGED,
+    ),
+    "a deletion of what tells of it": (
+        "DELETE FROM t__by_s WHERE k = 3",
+        ActionOutcome.CONFLICT,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_FLIGHT)
+def test_a_transaction_in_flight_is_waited_for_and_what_it_leaves_decides(
+    ground: Ground, name: str
+) -> None:
+    statement, outcome = IN_FLIGHT[name]
+    ground.database.run(LOST)
+    plan = ground.recovery()
+    with ground.database.connect() as writer:
+        writer.autocommit = False
+        writer.execute(statement)
+        recovery = Background(lambda: ground.execute(plan, run="first"))
+        waiting = (
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+            "AND datname = current_database()"
+        )
+        until(lambda: bool(ground.database.rows(waiting)))
+        writer.commit()
+    (done,) = recovery.result()
+    assert done.outcome is outcome
+    assert ground.journal("first") == []
+
+
+def test_a_role_that_may_not_insert_is_told_what_it_needs(ground: Ground) -> None:
+    ground.database.run(LOST)
+    plan = ground.recovery()
+    with ground.repairs() as store:
+        store.begin(RunRecord(run="r", command="repair", table="t", started=datetime.now(UTC)))
+        store.connection.execute("CREATE ROLE recovery_clerk")
+        try:
+            store.connection.execute("GRANT SELECT, UPDATE ON t TO recovery_clerk")
+            store.connection.execute("GRANT ALL ON t__by_v, t__by_s, t__by_x TO recovery_clerk")
+            store.connection.execute("SET ROLE recovery_clerk")
+            with pytest.raises(UsageError, match="permission denied for table t") as told:
+                store.recover("r", ground.table, plan.actions)
+        finally:
+            store.connection.execute("RESET ROLE")
+            store.connection.execute("DROP OWNED BY recovery_clerk")
+            store.connection.execute("DROP ROLE recovery_clerk")
+    assert "to put lost rows back INSERT on the table" in (told.value.hint or "")
+
+
 def test_a_row_that_was_written_to_since_is_not_taken_out_nor_are_its_entries(
     ground: Ground,
 ) -> None:
@@ -243,6 +300,37 @@ def test_triggers_that_keep_an_index_neither_clash_nor_take_it_away(ground: Grou
     ground.assert_right()
     ((_, applied),) = ground.undo("first")
     assert applied.outcome is ActionOutcome.DONE
+    assert everything(ground) == before
+
+
+SHAPES = {
+    "partitioned": (
+        "CREATE TABLE t (k bigint PRIMARY KEY, v text, s text, x text) PARTITION BY RANGE (k)",
+        "CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (4)",
+        "CREATE TABLE t2 PARTITION OF t FOR VALUES FROM (4) TO (100)",
+    ),
+    "without a primary key": ("CREATE TABLE t (k bigint, v text, s text, x text)",),
+    "with a computed column": (
+        "CREATE TABLE t (k bigint PRIMARY KEY, v text, s text, "
+        "x text GENERATED ALWAYS AS (v || '!') STORED, g int GENERATED ALWAYS AS (1) STORED)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_tables_of_every_shape_get_their_rows_back(database: Database, name: str) -> None:
+    names = "k, v, s" if "computed" in name else "k, v, s, x"
+    values = "i, 'v' || i, 's' || i, 'x' || i" if names.endswith("x") else "i, 'v' || i, 's' || i"
+    insert = f"INSERT INTO t ({names}) SELECT {values} FROM generate_series(1, 5) AS i"
+    database.run(*SHAPES[name], *CREATE[1:4], insert, *CREATE[5:])
+    ground = ground_of(database, BY_V, BY_S, BY_X)
+    whole = everything(ground)
+    database.run("DELETE FROM t WHERE k IN (3, 4)")
+    before = everything(ground)
+    done = ground.execute(ground.recovery(), run="first")
+    assert [(one.outcome, one.in_order) for one in done] == [(ActionOutcome.DONE, True)] * 2
+    assert everything(ground) == whole
+    assert {applied.outcome for _, applied in ground.undo("first")} == {ActionOutcome.DONE}
     assert everything(ground) == before
 
 
