@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repairs in a lake that are cut off anywhere; random damage that is mended and brought back."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -231,7 +232,7 @@ def test_random_damage_is_mended_and_undone(
 
 @pytest.mark.slow
 @settings(
-    max_examples=200,
+    max_examples=int(os.environ.get("SCRUB_TRIALS", "100")),  # make torture asks for more
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random tables with random defects: repair makes them right, undo brings back every entry."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from scrub.stores.postgres.repairs import PostgresRepairs
 from tests.postgres_server import Database, new_database
 from tests.repair.postgres_ground import Ground, kv_table, new_run
 
-TRIALS = 25  # of each shape
+TRIALS = int(os.environ.get("SCRUB_TRIALS", "25"))  # of each shape; make torture asks for more
 RUNS_MAX = 8
 PHASES = (Phase.generate,)  # a trial takes too long for finding a smaller one
 KEYS = st.integers(0, 7)
