@@ -16,7 +16,7 @@ from scrub.stores.postgres.repairs import PostgresRepairs
 from tests.postgres_server import Database, new_database
 from tests.repair.postgres_ground import Ground, kv_table, new_run
 
-TRIALS = int(os.environ.get("SCRUB_TRIALS", "25"))  # of each shape; make torture asks for more
+TRIALS = int(os.environ.get("SCRUB_TRIALS", "40"))  # of each shape; make torture asks for more
 RUNS_MAX = 8
 PHASES = (Phase.generate,)  # a trial takes too long for finding a smaller one
 KEYS = st.integers(0, 7)
