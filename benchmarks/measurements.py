@@ -157,8 +157,10 @@ class Measurements:
     def shop(self) -> ShopTimings:
         """A check of an index table beside the server's own join, and what traffic notices."""
         with postgres.shop(self.shop_rows) as shop:
-            check = self._timed("check in PostgreSQL", partial(shop.check, self.spark))
-            join = self._timed("PostgreSQL full outer join", shop.join)
+            check, join = self._in_turn(
+                ("check in PostgreSQL", partial(shop.check, self.spark)),
+                ("PostgreSQL full outer join", shop.join),
+            )
             # Traffic leaves the tables larger than it found them: so look before and after.
             seconds = TRAFFIC_SECONDS if self.rows > SMALL_ROWS_MAX else 1
             before = shop.transactions_per_second(seconds)
@@ -189,6 +191,17 @@ class Measurements:
             p99_alone=(before + after) / 2,
             p99_during=during,
         )
+
+    def _in_turn(self, *works: tuple[str, Callable[[], object]]) -> list[Timing]:
+        """One after the other, again and again: what slows the machine down slows both down."""
+        for _ in range(self.effort.warm):
+            for _, work in works:
+                work()
+        once = replace(self.effort, repeat=1)
+        rounds = [
+            [timed(what, [], work, once) for what, work in works] for _ in range(self.effort.repeat)
+        ]
+        return [joined(timings) for timings in zip(*rounds, strict=True)]
 
     def _once(self, what: str, prepare: Callable[[], object], work: Callable[[], object]) -> Timing:
         return timed(what, [prepare], work, replace(self.effort, repeat=1))

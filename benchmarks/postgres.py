@@ -18,6 +18,7 @@ import psycopg
 from pyspark.sql import SparkSession
 
 from benchmarks.answers import demand
+from benchmarks.processor_use import counted_as_ours
 from scrub.app.check_tables import run_check
 from scrub.model.request import CheckRequest
 from scrub.model.result import Status
@@ -100,7 +101,8 @@ def shop(rows: int) -> Iterator[Shop]:
             catalog = _write_catalog(Path(directory), server.get_uri())
             pid = int((Path(data) / "postmaster.pid").read_text().split()[0])
             stop = partial(os.kill, pid, signal.SIGQUIT)
-            yield Shop(server.get_uri(), catalog, Path(directory), rows, stop)
+            with counted_as_ours(pid):
+                yield Shop(server.get_uri(), catalog, Path(directory), rows, stop)
         finally:
             server.cleanup()
 
