@@ -51,6 +51,7 @@ T = TypeVar("T")
 
 _ATTEMPTS_MAX = 60
 _POLL_SECONDS = 0.05
+_LOCK_ATTEMPTS_MAX = 20
 
 
 class PostgresRepairs:
@@ -94,7 +95,7 @@ class PostgresRepairs:
 
     def begin(self, record: RunRecord) -> None:
         name = f"scrub repair {self.schema}.{record.table}"
-        if not try_lock(self.connection, name):
+        if not self._held_soon(name):
             holder = holder_of(self.connection, name) or "it has just begun"
             raise StoreUnavailable(
                 f"another repair of table {record.table} is at work: {holder}",
@@ -103,6 +104,14 @@ class PostgresRepairs:
         with told_in_words(), self.connection.transaction():
             self._journal.begin(self.connection, record)
         self._run = record.run
+
+    def _held_soon(self, name: str) -> bool:
+        """A session that has just ended lets go of its lock a moment later: that is no holder."""
+        for _ in range(_LOCK_ATTEMPTS_MAX):
+            if try_lock(self.connection, name):
+                return True
+            self._sleep(_POLL_SECONDS)
+        return False
 
     def apply(
         self, run: str, table: Table, index: Index, actions: Sequence[Action]
