@@ -16,7 +16,7 @@ from scrub.model.types import ColumnType
 from scrub.stores.base import Compared
 from scrub.stores.postgres.column_types import as_sent
 
-_ROWS_BETWEEN_RESTS = 20_000  # some ten milliseconds of work
+_ROWS_BETWEEN_RESTS = 40_000  # ten or twenty milliseconds of work
 _REST_SECONDS = 0.01
 _REST = (
     f"CASE WHEN random() * {_ROWS_BETWEEN_RESTS} < 1 "
