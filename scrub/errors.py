@@ -51,6 +51,14 @@ class RelationMismatch(ScrubError):
     """A relation is not there, or is not what the catalog says it is."""
 
 
+class RelationMissing(RelationMismatch):
+    """There is no such relation; `near` is one whose name is much like it."""
+
+    def __init__(self, message: str, *, hint: str, near: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.near = near
+
+
 class StoreUnavailable(ScrubError):
     """A store could not be read; nothing is known about what it holds."""
 

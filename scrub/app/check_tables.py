@@ -145,7 +145,8 @@ class _Preparation:
         from scrub.app.pinning import Pins
 
         self.stores = self._open_stores()
-        pins = Pins(self.stores, self.session, self.request, followed=self.followed)
+        kinds = {store.name: store.kind for store in self.catalog.stores.values()}
+        pins = Pins(self.stores, kinds, self.session, self.request, followed=self.followed)
         tables = select_tables(self.catalog, self.request)
         pins.pin_all([with_computed_columns(table) for table in tables if table.kv is None])
         return plan_check(

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from checks.plan import IndexSource, TableSource
 from scrub.app.selection import select_indexes
-from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
+from scrub.errors import RelationMismatch, RelationMissing, StoreUnavailable, UsageError
 from scrub.model.plan import NotChecked
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf, CheckRequest
@@ -21,6 +21,7 @@ class Pins:
     """What a request compares, with whatever could not be pinned."""
 
     stores: Mapping[str, ReadableStore]
+    kinds: Mapping[str, str]  # of the stores
     session: SessionProvider
     request: CheckRequest
     sources: list[IndexSource] = field(default_factory=list)
@@ -74,8 +75,10 @@ class Pins:
                 return
             table_facts = self._pin_table(table, index, index_facts)
         except RelationMismatch as error:
+            is_there = self._look_for(table)
+            if isinstance(error, RelationMissing) and is_there:
+                error = self._not_built(table, index, error)
             self.mismatches.append(error)
-            self._look_for(table)
         except StoreUnavailable as error:
             self._skip(table, index, error.with_hint, incomplete=True)
         else:
@@ -91,14 +94,33 @@ class Pins:
             if shown is not None:
                 self.followed[table.name, index.name] = source
 
-    def _look_for(self, table: Table) -> None:
+    def _look_for(self, table: Table) -> bool:
         """Note that the table is not there either, when it is its index that was missed first."""
         try:
             self._pin(table.store, table.relation, None, table.columns)
         except RelationMismatch as error:
             self.mismatches.append(error)
+            return False
         except StoreUnavailable:
-            pass  # what is known to be wrong is enough to answer
+            return False  # what is known to be wrong is enough to answer
+        return True
+
+    def _not_built(self, table: Table, index: Index, missing: RelationMissing) -> RelationMismatch:
+        """The table is there and its index is not: most likely nobody has built it yet."""
+        of_table = self.kinds[table.store]
+        here = of_table == "postgres" and index.store == table.store
+        if here or of_table == self.kinds[index.store] == "delta":
+            hint = f"build it with scrub backfill run {table.name} {index.name} --execute"
+        else:
+            hint = "build it with whatever writes the table"
+        if len(table.indexes) > 1 and not self.request.being_built:
+            hint += ", or choose others with --index"
+        known = {table.relation, *(other.relation for other in table.indexes)}
+        if missing.near is not None and missing.near not in known:
+            hint = f"{missing.hint} Else {hint}"
+        return RelationMismatch(
+            f"index {index.name} of table {table.name} is not there: {missing}", hint=hint
+        )
 
     def _pin_index(self, index: Index) -> RelationFacts:
         columns = [

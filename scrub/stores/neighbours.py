@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow.fs as pafs
 
-from scrub.errors import RelationMismatch, StoreUnavailable
+from scrub.errors import RelationMissing, StoreUnavailable
 from scrub.stores.locations import join, open_filesystem
 
 _SHOWN_MAX = 8
@@ -14,7 +14,7 @@ _SHOWN_MAX = 8
 
 def no_such_relation(
     root: str, relation: str, kind: str, marker: str | None, options: Mapping[str, str]
-) -> RelationMismatch | StoreUnavailable:
+) -> RelationMissing | StoreUnavailable:
     """The error for a missing relation; `marker` is a name that real ones contain."""
     filesystem, path = open_filesystem(root, options)
     if filesystem.get_file_info(path).type != pafs.FileType.Directory:
@@ -27,11 +27,11 @@ def no_such_relation(
     )
     message = f"there is no {kind} {join(root, relation)}"
     if close := difflib.get_close_matches(relation, names, n=1):
-        return RelationMismatch(message, hint=f"did you mean {close[0]}?")
+        return RelationMissing(message, hint=f"did you mean {close[0]}?", near=close[0])
     if not names:
-        return RelationMismatch(message, hint=f"there is no {kind} in {root}")
+        return RelationMissing(message, hint=f"there is no {kind} in {root}")
     more = f" and {len(names) - _SHOWN_MAX} more" if len(names) > _SHOWN_MAX else ""
-    return RelationMismatch(message, hint=f"there are: {', '.join(names[:_SHOWN_MAX])}{more}")
+    return RelationMissing(message, hint=f"there are: {', '.join(names[:_SHOWN_MAX])}{more}")
 
 
 def _holds(filesystem: pafs.FileSystem, directory: str, marker: str) -> bool:

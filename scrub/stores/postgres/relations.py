@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from scrub.errors import RelationMismatch
+from scrub.errors import RelationMissing
 from scrub.stores.postgres.column_types import ServerColumn
 from scrub.stores.postgres.quoting import qualified
 
@@ -97,9 +97,11 @@ def find_relation(
             (schema,),
         )
     ]
-    close = difflib.get_close_matches(relation, names, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"the schema has {_some(names)}"
-    raise RelationMismatch(f"there is no relation {relation} in schema {schema}", hint=hint)
+    close = next(iter(difflib.get_close_matches(relation, names, n=1)), None)
+    hint = f"did you mean {close}?" if close else f"the schema has {_some(names)}"
+    raise RelationMissing(
+        f"there is no relation {relation} in schema {schema}", hint=hint, near=close
+    )
 
 
 def _some(names: Sequence[str]) -> str:

@@ -230,6 +230,21 @@ def test_a_role_that_may_not_is_told_what_it_lacks(
         shop.run(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
 
 
+@pytest.mark.parametrize("verb", ["check table", "repair table", "backfill verify"])
+def test_an_index_that_is_not_built_yet(
+    catalog: Path, shop: Database, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    """The nearest name is that of another index of the table, which is not what was meant."""
+    shop.run("CREATE TABLE orders__by_customer AS SELECT customer_id, id, status FROM orders")
+    described(shop.url, catalog.parent, {n: INDEXES[n] for n in ("by_customer", "by_email")})
+    named = ["by_email"] if verb == "backfill verify" else []
+    assert main.run([*verb.split(), "orders", *named, "--catalog", str(catalog)]) == 2
+    errors = capsys.readouterr().err
+    assert "error: index by_email of table orders is not there: there is no relation" in errors
+    others = "" if named else ", or choose others with --index"
+    assert f"hint: build it with scrub backfill run orders by_email --execute{others}\n" in errors
+
+
 def test_a_second_run_is_told_who_runs(
     catalog: Path, scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
