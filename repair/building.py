@@ -123,7 +123,7 @@ class Builder:
                 raise Stuck(
                     f"after {self.settings.wait_limit:g} seconds, the build still waits for "
                     f"transactions that began to write before it got here: {names}",
-                    hint="end them, or give --wait-limit more seconds; then: scrub backfill resume",
+                    hint="end them, or give --wait-limit more seconds",
                 )
             if waiting:
                 if not told:

@@ -226,12 +226,15 @@ class DeltaBuild:
         if found.state is BuildState.REMOVING:
             raise RelationMismatch(
                 f"index {self.index.name} ({self.index.relation}) is being removed",
-                hint="cancel it again, until it is gone",
+                hint="cancel it again, until it is gone: "
+                f"scrub backfill cancel {self.table.name} {self.index.name} --execute",
             )
         if found.state is BuildState.PUBLIC:
             raise RelationMismatch(
                 f"index {self.index.name} ({self.index.relation}) is built and public",
-                hint="drop it to build it anew",
+                hint=f"check it with scrub backfill verify {self.table.name} {self.index.name}; to "
+                "build it anew, remove it first with "
+                f"scrub backfill drop {self.table.name} {self.index.name} --execute",
             )
 
 

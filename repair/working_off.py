@@ -154,6 +154,6 @@ def patiently(
             build.close()
             reason, cause = str(error), error
         if time.monotonic() > deadline:
-            raise Stuck(reason, hint="what was done stays done: scrub backfill resume") from cause
+            raise Stuck(reason, hint="wait until they are done, or the server is back") from cause
         sleep(pause * random.uniform(0.5, 1.5))
         pause = min(1.0, pause * 1.5)

@@ -77,10 +77,11 @@ def _lines(build: BackfillStatus) -> Iterator[str]:
         yield f"  writing now: {writer}"
 
 
-def builds_as_json(builds: Sequence[BackfillStatus]) -> str:
-    return json.dumps(
-        {"schema_version": 1, "builds": [_record(build) for build in builds]}, indent=2
-    )
+def builds_as_json(builds: Sequence[BackfillStatus], *, executed: bool = True) -> str:
+    """`executed` is written for previews only: they show what is there before anything is done."""
+    preview = {} if executed else {"executed": False}
+    records = [_record(build) for build in builds]
+    return json.dumps({"schema_version": 1} | preview | {"builds": records}, indent=2)
 
 
 def _record(build: BackfillStatus) -> dict[str, object]:

@@ -75,6 +75,16 @@ def drop_index(
     return _backfill_of(request).drop(on_progress)
 
 
+def cancel_preview(request: BackfillRequest) -> list[BackfillStatus]:
+    """What `cancel_backfill` would take back; refuses what it would refuse, and reads only."""
+    return _backfill_of(request, all_if_none=True).to_cancel()
+
+
+def drop_preview(request: BackfillRequest) -> list[BackfillStatus]:
+    """What `drop_index` would remove; refuses what it would refuse, and reads only."""
+    return _backfill_of(request).to_drop()
+
+
 def adjust_backfill(request: BackfillRequest, **values: object) -> BackfillStatus:
     """Change the pace of a build that runs (`rows_per_second`), or pause it (`paused`)."""
     return _backfill_of(request, all_if_none=True).adjust(**values)
@@ -155,7 +165,8 @@ def _backfill_of(request: BackfillRequest, all_if_none: bool = False) -> Backfil
             return DeltaBackfill(store, table, indexes, request)
     raise UsageError(
         f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read",
-        hint="build its indexes with whatever writes it, and gate that with scrub backfill verify",
+        hint="build its indexes with whatever writes it, and gate that with "
+        f"scrub backfill verify {table.name} INDEX",
     )
 
 
@@ -172,11 +183,17 @@ def _indexes_of(table: Table, request: BackfillRequest, all_if_none: bool) -> tu
     known = {index.name: index for index in table.indexes if not index.native}
     if not request.indexes and all_if_none:
         return tuple(known.values())
+    native = {index.name for index in table.indexes if index.native}
     for name in request.indexes:
+        if name in native:
+            raise UsageError(
+                f"index {name} of {table.name} is one of the database's own, which it builds and "
+                "keeps itself",
+                hint=f"scrub check table {table.name} --index {name} checks it",
+            )
         if name not in known:
             raise UsageError(
-                f"there is no index {name} of {table.name} that could be built",
-                hint=near(name, known),
+                f"the catalog has no index {name} of {table.name}", hint=near(name, known)
             )
     return tuple(known[name] for name in dict.fromkeys(request.indexes))
 

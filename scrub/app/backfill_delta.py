@@ -111,6 +111,13 @@ def require_room(catalog: Path | str, table: str, indexes: Sequence[str]) -> Non
         one.require_room()
 
 
+def require_removable(
+    catalog: Path | str, table: str, indexes: Sequence[str], *, public_too: bool = False
+) -> None:
+    """Refuse what `cancel` would refuse, or with `public_too` what `drop` would; reads logs."""
+    _demand_removable(_builds(Path(catalog), table, indexes, _no_session), public_too)
+
+
 def cancel(catalog: Path | str, table: str, indexes: Sequence[str]) -> tuple[str, ...]:
     """Remove indexes that are being built; a public one is left alone, and named in an error."""
     return _remove(catalog, table, indexes, public_too=False)
@@ -202,7 +209,12 @@ def _remove(
     if not indexes:
         raise UsageError("say which index to remove")
     builds = _builds(Path(catalog), table, indexes, _no_session)
-    for one in builds:  # all are looked at before one is touched
+    _demand_removable(builds, public_too)  # all are looked at before one is touched
+    return tuple(one.index.name for one in builds if one.remove())
+
+
+def _demand_removable(builds: "Sequence[DeltaBuild]", public_too: bool) -> None:
+    for one in builds:
         state = _state(one.look())
         if state is DeltaState.UNKNOWN:
             raise UsageError(
@@ -212,9 +224,9 @@ def _remove(
         if state is DeltaState.PUBLIC and not public_too:
             raise UsageError(
                 f"index {one.index.name} is public: there is no build to cancel",
-                hint="drop it, if it is to go",
+                hint="if it is to go: "
+                f"scrub backfill drop {one.table.name} {one.index.name} --execute",
             )
-    return tuple(one.index.name for one in builds if one.remove())
 
 
 def _builds(path: Path, table: str, indexes: Sequence[str], session: Session) -> "list[DeltaBuild]":

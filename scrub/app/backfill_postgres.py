@@ -123,17 +123,22 @@ class PostgresBackfill:
     def drop(self, on_progress: ProgressListener) -> BackfillStatus:
         """Remove an index that is public, with what keeps it."""
         with self._opened() as builds:
-            (index,) = self.indexes
-            found = [b for b in builds.of_table(self.table) if b.indexes == (index.name,)]
-            record = next((b for b in found if b.state is State.PUBLIC), None)
-            if record is None:
-                raise UsageError(
-                    f"index {index.name} of table {self.table.name} was not built by scrub, or is "
-                    "not public",
-                    hint="scrub backfill status shows what there is",
-                )
-            build = builds.take_over(self.table, record)
+            build = builds.take_over(self.table, self._public(builds))
             return self._remove(build, "dropped", on_progress)
+
+    def to_cancel(self) -> list[BackfillStatus]:
+        """What `cancel` would take back; refused is what it would refuse."""
+        return self._to_remove(self._unfinished)
+
+    def to_drop(self) -> list[BackfillStatus]:
+        """What `drop` would remove; refused is what it would refuse."""
+        return self._to_remove(self._public)
+
+    def _to_remove(self, chosen: Callable[[PostgresBuilds], Build]) -> list[BackfillStatus]:
+        with self._opened() as builds:
+            record = chosen(builds)
+            builds.entries_of(self.table, record)
+            return [self._status(builds, record)]
 
     def adjust(self, **values: object) -> BackfillStatus:
         """Change the pace of a build that runs, or pause it."""
@@ -158,9 +163,20 @@ class PostgresBackfill:
             raise UsageError(
                 f"no build of {', '.join(self.request.indexes) or 'any index'} of table "
                 f"{self.table.name} is under way",
-                hint="scrub backfill status shows what there is",
+                hint=f"scrub backfill status {self.table.name} shows what there is",
             )
         return record
+
+    def _public(self, builds: PostgresBuilds) -> Build:
+        (index,) = self.indexes
+        for record in builds.of_table(self.table):
+            if record.indexes == (index.name,) and record.state is State.PUBLIC:
+                return record
+        raise UsageError(
+            f"index {index.name} of table {self.table.name} was not built by scrub, or is not "
+            "public",
+            hint=f"scrub backfill status {self.table.name} shows what there is",
+        )
 
     def _is_asked_for(self, record: Build) -> bool:
         """By name, or because none was named: the catalog may have lost an index meanwhile."""
@@ -202,8 +218,22 @@ class PostgresBackfill:
                 hint=f"scrub backfill status {self.table.name} shows what became of it",
             ) from error
         except StoreUnavailable as error:
-            hint = f"what was done stays done: scrub backfill resume {self.table.name}"
-            raise StoreUnavailable(str(error), hint=error.hint or hint) from error
+            raise StoreUnavailable(str(error), hint=self._resume_hint(error.hint)) from error
+        except require_psycopg().errors.InsufficientPrivilege as error:
+            hint = self._resume_hint(self._rights_needed)
+            raise StoreUnavailable(f"PostgreSQL: {first_line(error)}", hint=hint) from error
+
+    def _resume_hint(self, before: str | None) -> str:
+        resume = f"what was done stays done: scrub backfill resume {self.table.name}"
+        return f"{before}; {resume}" if before else resume
+
+    @property
+    def _rights_needed(self) -> str:
+        schema = self.store.schema or "public"
+        return (
+            f"connect as the owner of {self.table.relation}, who may also create tables and "
+            f"functions in schema {schema}"
+        )
 
     @contextmanager
     def _opened(self) -> Iterator[PostgresBuilds]:
@@ -213,10 +243,9 @@ class PostgresBackfill:
             try:
                 yield builds
             except psycopg.errors.InsufficientPrivilege as error:
-                raise StoreUnavailable(
-                    f"PostgreSQL: {first_line(error)}",
-                    hint=f"connect as the owner of {self.table.relation}, who may also create "
-                    f"tables and functions in schema {builds.schema}",
+                # Nothing was begun, and waiting does not help: whoever types it has to.
+                raise UsageError(
+                    f"PostgreSQL: {first_line(error)}", hint=self._rights_needed
                 ) from error
             except psycopg.Error as error:
                 reason = without_secrets(first_line(error), builds.conninfo)

@@ -102,16 +102,39 @@ class DeltaBackfill:
         return going_on.run(session, gate, on_progress)
 
     def cancel(self, on_progress: ProgressListener) -> BackfillStatus:  # noqa: ARG002 - it is quick
-        unfinished = [one.indexes[0] for one in self.status() if one.state not in _ENDED]
-        names = self.request.indexes or tuple(unfinished)
-        if not names:
-            raise _nothing_under_way(self.table)
+        names = tuple(found.indexes[0] for found in self.to_cancel())
         backfill_delta.cancel(self.request.catalog, self.table.name, names)
-        return replace(self._removed("cancelled"), indexes=tuple(names))
+        return replace(self._removed("cancelled"), indexes=names)
 
     def drop(self, on_progress: ProgressListener) -> BackfillStatus:  # noqa: ARG002 - it is quick
+        self.to_drop()
         backfill_delta.drop(self.request.catalog, self.table.name, self._names)
         return self._removed("dropped")
+
+    def to_cancel(self) -> list[BackfillStatus]:
+        """What `cancel` would take back; refused is what it would refuse."""
+        found = self.status()
+        if not self.request.indexes:
+            found = [one for one in found if one.state not in _ENDED]
+        names = self.request.indexes or tuple(one.indexes[0] for one in found)
+        if names:
+            backfill_delta.require_removable(self.request.catalog, self.table.name, names)
+        if not found or any(one.state is State.REVERSED for one in found):
+            raise _nothing_under_way(self.table)
+        return found
+
+    def to_drop(self) -> list[BackfillStatus]:
+        """What `drop` would remove; refused is what it would refuse."""
+        backfill_delta.require_removable(
+            self.request.catalog, self.table.name, self._names, public_too=True
+        )
+        found = self.status()
+        if any(one.state is State.REVERSED for one in found):
+            raise UsageError(
+                f"index {self._names[0]} of table {self.table.name} is not there",
+                hint=f"scrub backfill status {self.table.name} shows what there is",
+            )
+        return found
 
     def adjust(self, **values: object) -> BackfillStatus:
         raise UsageError(
@@ -142,5 +165,5 @@ class DeltaBackfill:
 def _nothing_under_way(table: Table) -> UsageError:
     return UsageError(
         f"no build of table {table.name} is under way",
-        hint="scrub backfill status shows what there is",
+        hint=f"scrub backfill status {table.name} shows what there is",
     )

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which table and indexes a command on Delta indexes means, and the Spark session it may need."""
 
-import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrub.app.selection import near
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import UsageError
 from scrub.model.progress import Progress, ProgressListener
@@ -25,7 +25,7 @@ def select_table(path: Path, table: str) -> tuple[Catalog, Table]:
     """A table of the catalog that has versions to follow."""
     catalog = load_catalog(path)
     if table not in catalog.tables:
-        raise UsageError(f"the catalog has no table {table}", hint=_near(table, catalog.tables))
+        raise UsageError(f"the catalog has no table {table}", hint=near(table, catalog.tables))
     chosen = catalog.tables[table]
     store = catalog.stores[chosen.store]
     if store.kind != "delta":
@@ -45,19 +45,13 @@ def select(path: Path, table: str, indexes: Sequence[str]) -> tuple[Catalog, Tab
     known = [index.name for index in chosen.indexes]
     for name in indexes:
         if name not in known:
-            raise UsageError(f"table {table} has no index {name}", hint=_near(name, known))
+            raise UsageError(f"table {table} has no index {name}", hint=near(name, known))
         if name not in in_delta:
             raise UsageError(f"index {name} of {table} is in a store that is not of kind delta")
     if not in_delta:
         raise UsageError(f"table {table} has no indexes in Delta")
     found = [in_delta[name] for name in dict.fromkeys(indexes)] or list(in_delta.values())
     return catalog, chosen, found
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]}?" if close else f"there are: {', '.join(names) or 'none'}"
 
 
 def build_of(catalog: Catalog, table: Table, index: Index, session: Session) -> "DeltaBuild":

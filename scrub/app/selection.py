@@ -71,4 +71,6 @@ def _require_as_of(tables: tuple[Table, ...], request: CheckRequest) -> None:
 def near(name: str, known: Iterable[str]) -> str:
     names = list(dict.fromkeys(known))
     close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]}?" if close else f"there is: {', '.join(names) or 'none'}"
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"there is: {', '.join(names)}" if names else "there is none"

@@ -146,11 +146,11 @@ def adjust(rows_per_second: int | None, pause: bool | None, format_: str, **give
 @_format
 def cancel(execute: bool, format_: str, **given: Any) -> None:
     """Take a build back, whoever runs it, and remove everything it made."""
-    from scrub.app.backfill import backfill_status, cancel_backfill
+    from scrub.app.backfill import cancel_backfill, cancel_preview
 
     request = BackfillRequest(**given)
     if not execute:
-        _show_before(backfill_status(request), "This build would be taken back")
+        _show_before(cancel_preview(request), "would be taken back", format_)
         return
     with shown_progress() as on_progress:
         status = cancel_backfill(request, on_progress=on_progress)
@@ -166,11 +166,11 @@ def cancel(execute: bool, format_: str, **given: Any) -> None:
 @_format
 def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
     """Remove an index that was built here, with the triggers that keep it."""
-    from scrub.app.backfill import backfill_status, drop_index
+    from scrub.app.backfill import drop_index, drop_preview
 
     request = BackfillRequest(indexes=(index,), **given)
     if not execute:
-        _show_before(backfill_status(request), "This index would be removed")
+        _show_before(drop_preview(request), "would be removed", format_)
         return
     with shown_progress() as on_progress:
         status = drop_index(request, on_progress=on_progress)
@@ -229,11 +229,16 @@ def _show(status: BackfillStatus, format_: str) -> None:
     click.echo(builds_as_json([status]) if format_ == "json" else builds_as_text([status]))
 
 
-def _show_before(found: list[BackfillStatus], what: str) -> None:
-    from reports.builds import builds_as_text
+def _show_before(found: list[BackfillStatus], what: str, format_: str) -> None:
+    from reports.builds import builds_as_json, builds_as_text
+    from reports.escaping import printable
 
+    if format_ == "json":
+        click.echo(builds_as_json(found, executed=False))
+        return
     click.echo(builds_as_text(found))
-    click.echo(f"\n{what}. To do it, add --execute" if found else "\nThere is nothing to do.")
+    names = printable(", ".join(name for build in found for name in build.indexes))
+    click.echo(f"\nNothing was changed: {names} {what}. To do it, add --execute")
 
 
 def _show_plan(plan: BackfillPlan, format_: str) -> None:

@@ -338,7 +338,7 @@ def require_staying(snapshot: DeltaSnapshot) -> None:
     if state is not BuildState.PUBLIC:
         raise RelationMismatch(
             f"Delta table {snapshot.relation} is {state}: it is not repaired meanwhile",
-            hint="let the build end, or cancel it: scrub backfill status",
+            hint="let the build end, or cancel it: scrub backfill status TABLE shows it",
         )
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Building indexes of Delta tables, the gate before they are public, and checks at one snapshot."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +14,13 @@ from deltalake import DeltaTable, write_deltalake
 
 from repair import delta_build, loading
 from scrub.app import run_check
-from scrub.app.backfill import plan_backfill
+from scrub.app.backfill import (
+    cancel_backfill,
+    cancel_preview,
+    drop_index,
+    drop_preview,
+    plan_backfill,
+)
 from scrub.app.backfill_delta import DeltaState, build, cancel, drop, status
 from scrub.errors import RelationMismatch, ScrubError, UsageError
 from scrub.model.backfill import BackfillRequest
@@ -205,6 +212,32 @@ def test_a_preview_refuses_what_the_build_would_refuse(ground: DeltaGround) -> N
     )
     with pytest.raises(UsageError, match="is there already"):
         plan_backfill(request)
+
+
+def test_previews_of_removals_refuse_what_the_removal_would_refuse(ground: DeltaGround) -> None:
+    def request(*indexes: str) -> BackfillRequest:
+        return BackfillRequest(table="orders", indexes=indexes, catalog=Path(ground.catalog))
+
+    def refused(verb: Callable[[BackfillRequest], object], *indexes: str) -> str:
+        with pytest.raises(UsageError) as told:
+            verb(request(*indexes))
+        return told.value.with_hint
+
+    for verb in (cancel_preview, cancel_backfill):
+        assert "no build of table orders is under way" in refused(verb)
+        assert "no build of table orders is under way" in refused(verb, "by_customer")
+    for verb in (drop_preview, drop_index):
+        assert "by_customer of table orders is not there" in refused(verb, "by_customer")
+    ground.load()
+    assert [one.indexes for one in cancel_preview(request())] == [("by_customer",)]
+    assert [one.indexes for one in drop_preview(request("by_customer"))] == [("by_customer",)]
+    ground.build().publish()
+    assert "no build of table orders is under way" in refused(cancel_preview)
+    for verb in (cancel_preview, cancel_backfill):
+        told = refused(verb, "by_customer")
+        assert told.endswith("if it is to go: scrub backfill drop orders by_customer --execute")
+    assert ground.entries(), "nothing was removed"
+    assert drop_index(request("by_customer")).failure == "dropped"
 
 
 def test_a_folder_that_is_no_index_is_never_removed(ground: DeltaGround) -> None:

@@ -267,7 +267,7 @@ def told_in_words() -> Iterator[None]:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
         raise UsageError(
-            f"the database refuses to repair: {first_line(error)}",
+            f"the database refuses it: {first_line(error)}",
             hint="the role needs SELECT and UPDATE on the table (its rows are locked), SELECT, "
             "INSERT, UPDATE and DELETE on the index, for the journal CREATE on the schema, and to "
             "put lost rows back INSERT on the table (DELETE to undo that)",

@@ -28,6 +28,7 @@ from tests.reports.results import RESULTS
 INDEXES: Mapping[str, Any] = {
     "by_customer": {"columns": ["customer_id"], "storing": ["status"]},
     "by_email": {"columns": ["email"], "unique": True},
+    "own": {"native": True, "relation": "orders_pkey"},
     "by_day": {"columns": [{"expr": "date_format(created, 'yyyy')", "as": "d", "type": "string"}]},
 }
 COLUMNS = {
@@ -150,7 +151,7 @@ def test_a_preview_for_programs(scrub: Scrub, capsys: pytest.CaptureFixture[str]
         ("status orders by_mail", ["no index by_mail of orders", "by_email"]),
         (
             "resume orders",
-            ["no build of any index of table orders is under way", "scrub backfill status"],
+            ["no build of any index of table orders is under way", "backfill status orders shows"],
         ),
         ("cancel orders --execute", ["no build of any index of table orders is under way"]),
         ("adjust orders --pause", ["no build of any index of table orders is under way"]),
@@ -161,7 +162,11 @@ def test_a_preview_for_programs(scrub: Scrub, capsys: pytest.CaptureFixture[str]
         ("run orders by_email --parallel 0", ["0 is not in the range x>=1"]),
         ("run orders by_email --wait-limit -1", ["-1.0 is not in the range x>=0"]),
         ("run orders by_email --method swap", ["'swap' is not one of 'init_put', 'merge'"]),
-        ("verify orders by_mail", ["no index by_mail of orders", "by_email"]),
+        ("verify orders by_mail", ["the catalog has no index by_mail of orders", "by_email"]),
+        (
+            "verify orders own",
+            ["one of the database's own", "scrub check table orders --index own"],
+        ),
         (
             "run orders by_day --execute",
             ["index by_day: `date_format(created, 'yyyy')`", "add `dialect: postgres`"],
@@ -183,8 +188,45 @@ def test_a_table_of_which_nothing_was_built(
 ) -> None:
     assert scrub("status orders") == 0
     assert "no index of this table was built by scrub" in capsys.readouterr().out
-    assert scrub("cancel orders") == 0
-    assert "There is nothing to do." in capsys.readouterr().out
+    for command in ("cancel orders", "drop orders by_email"):
+        assert scrub(command) == scrub(f"{command} --execute") == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cancel orders by_customer", "cancel orders by_email", "drop orders by_email"],
+)
+def test_a_preview_refuses_what_would_be_refused(
+    catalog: Path, scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """by_customer is public, by_email was taken back."""
+    begun(catalog, "by_email")
+    assert scrub("cancel orders --execute") == 0
+    begun(catalog)
+    shop.run("UPDATE scrub_builds SET state = 'public' WHERE state <> 'reversed'")
+    capsys.readouterr()
+    assert scrub(command) == 2
+    preview = capsys.readouterr()
+    assert preview.out == ""
+    assert "hint: scrub backfill status orders shows what there is" in preview.err
+    assert scrub(f"{command} --execute") == 2
+    assert capsys.readouterr().err == preview.err
+
+
+def test_a_preview_names_only_what_would_go(
+    catalog: Path, scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun(catalog)
+    shop.run("UPDATE scrub_builds SET state = 'public'")
+    begun(catalog, "by_email")
+    assert scrub("drop orders by_email") == 2, "it is still loading"
+    capsys.readouterr()
+    assert scrub("cancel orders --format json") == 0
+    preview = json.loads(capsys.readouterr().out)
+    assert preview["executed"] is False
+    assert [build["indexes"] for build in preview["builds"]] == [["by_email"]]
+    assert scrub("drop orders by_customer --format json") == 0
+    assert json.loads(capsys.readouterr().out)["builds"][0]["indexes"] == ["by_customer"]
 
 
 @pytest.mark.parametrize("execute", ["", "--execute"])
@@ -218,12 +260,12 @@ def test_a_role_that_may_not_is_told_what_it_lacks(
     try:
         url = psycopg.conninfo.make_conninfo(shop.url, user=role)
         described(url, tmp_path)
-        assert scrub("run orders by_customer --execute") == 3
+        assert scrub("run orders by_customer --execute") == 2, "nothing was begun"
         errors = capsys.readouterr().err
         assert "permission denied for schema public" in errors
         assert "connect as the owner of orders" in errors
         shop.run(f"GRANT CREATE ON SCHEMA public TO {role}")
-        assert scrub("run orders by_customer --execute") == 3
+        assert scrub("run orders by_customer --execute") == 2
         assert "permission denied for table orders" in capsys.readouterr().err
         assert left_behind(shop) == []
     finally:
@@ -255,7 +297,7 @@ def test_a_second_run_is_told_who_runs(
         assert scrub("run orders by_customer --execute") == 3
         errors = capsys.readouterr().err
         assert f"another process runs a build of table orders: session {session} of" in errors
-        assert "scrub backfill status" in errors
+        assert "scrub backfill status orders" in errors
     assert left_behind(shop) == []
 
 
@@ -287,7 +329,7 @@ def test_a_build_that_nobody_runs(
         assert "a build of by_customer is under way (delete_only)" in errors
         assert "scrub backfill cancel orders" in errors
     assert scrub("cancel orders") == 0
-    assert "This build would be taken back. To do it, add --execute" in capsys.readouterr().out
+    assert "by_customer would be taken back. To do it, add --execute" in capsys.readouterr().out
     assert left_behind(shop)
     assert scrub("cancel orders --execute --format json") == 0
     (build,) = json.loads(capsys.readouterr().out)["builds"]
@@ -302,8 +344,9 @@ def test_a_catalog_that_no_longer_has_the_index(
     begun(catalog)
     described(shop.url, catalog.parent, {"by_email": INDEXES["by_email"]})
     assert scrub("cancel orders by_email --execute") == 2
-    assert scrub("cancel orders --execute") == 2
-    assert "no longer has index by_customer" in capsys.readouterr().err
+    for execute in ("", "--execute"):
+        assert scrub(f"cancel orders {execute}") == 2
+        assert "no longer has index by_customer" in capsys.readouterr().err
     described(shop.url, catalog.parent)
     assert scrub("cancel orders --execute") == 0
 
@@ -441,7 +484,7 @@ def test_several_indexes_are_built_used_verified_and_dropped(
     capsys.readouterr()
 
     assert scrub("drop orders by_email") == 0
-    assert "This index would be removed. To do it, add --execute" in capsys.readouterr().out
+    assert "by_email would be removed. To do it, add --execute" in capsys.readouterr().out
     assert "orders__by_email" in left_behind(shop)
     assert scrub("drop orders by_email --execute") == 0
     assert not [name for name in left_behind(shop) if "email" in name]
@@ -483,7 +526,7 @@ def test_a_transaction_that_stays_open_is_named_and_the_build_resumed_without_it
         errors = capsys.readouterr().err
         assert "after 0.2 seconds, the build still waits for" in errors
         assert f"session {writer.info.backend_pid} of" in errors
-        assert "scrub backfill resume" in errors
+        assert "more seconds; what was done stays done: scrub backfill resume orders" in errors
         assert scrub("status orders") == 0
         assert f"writing now: session {writer.info.backend_pid} of" in capsys.readouterr().out
     assert scrub("resume orders") == 0

@@ -89,6 +89,10 @@ class PostgresBuilds:
         if patience_seconds:
             self.builds.change(self.connection, record.id, runner=uuid.uuid4().hex)
         self._hold_soon(table, patience_seconds)
+        return self._signed(table, record.id, record.method, self.entries_of(table, record))
+
+    def entries_of(self, table: Table, record: Build) -> tuple[EntrySql, ...]:
+        """What a build makes; refuses if the catalog no longer describes it."""
         indexes = [index for index in table.indexes if index.name in record.indexes]
         if len(indexes) != len(record.indexes):
             gone = sorted(set(record.indexes) - {index.name for index in indexes})
@@ -97,8 +101,7 @@ class PostgresBuilds:
                 "is being built",
                 hint="put it back, to resume or to cancel the build",
             )
-        entries = self.entries(table, indexes)
-        return self._signed(table, record.id, record.method, entries)
+        return self.entries(table, indexes)
 
     def _signed(
         self, table: Table, build: int, method: Method, entries: tuple[EntrySql, ...]
@@ -133,7 +136,7 @@ class PostgresBuilds:
         raise StoreUnavailable(
             f"another process runs a build of table {table.name}: "
             + (self.holder(table) or "it has just begun"),
-            hint="look at it with scrub backfill status",
+            hint=f"look at it with scrub backfill status {table.name}",
         )
 
     def of_table(self, table: Table) -> list[Build]:
