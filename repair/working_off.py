@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from repair.pacing import ChunkSize, ChunkTime, Pace
 from scrub.errors import ScrubError, StoreUnavailable
+from scrub.model.backfill import one_a_line
 from scrub.model.build import State
 from scrub.stores.building import (
     LOAD,
@@ -30,10 +31,13 @@ _NAMED_MAX = 5
 
 
 def named(clashes: Sequence[Clash]) -> str:
-    """Rows that clash, the first few of them."""
-    shown = "; ".join(map(str, clashes[:_NAMED_MAX]))
-    more = len(clashes) - _NAMED_MAX
-    return shown + (f"; and {more} more" if more > 0 else "")
+    """Rows that clash, by index, the first few of each."""
+    reasons = []
+    for index in dict.fromkeys(clash.index for clash in clashes):
+        pairs = [clash.rows for clash in clashes if clash.index == index]
+        more = max(0, len(pairs) - _NAMED_MAX)
+        reasons.append(one_a_line(f"unique index {index}:", pairs[:_NAMED_MAX], more))
+    return "\n".join(reasons)
 
 
 class Stuck(StoreUnavailable):

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from reports.escaping import printable
+from scrub.model import backfill
 from scrub.model.backfill import BackfillPlan, BackfillStatus
 from scrub.model.build import State
 
@@ -41,9 +42,24 @@ def builds_as_text(builds: Sequence[BackfillStatus]) -> str:
 
 
 def _lines(build: BackfillStatus) -> Iterator[str]:
-    yield f"{', '.join(build.indexes)} of {build.table}: {_MEANING[build.state]} ({build.state})"
-    if build.failure:
-        yield f"  why: {build.failure}"
+    meaning = "loaded, and not published" if _is_refused(build) else _MEANING[build.state]
+    state = "" if meaning == build.state else f" ({build.state})"
+    yield f"{', '.join(build.indexes)} of {build.table}: {meaning}{state}"
+    if build.state is State.REVERSED:
+        yield from _why_it_is_gone(build)
+        return
+    yield from _why(build)
+    yield from _how_far(build)
+    if build.state is not State.PUBLIC:
+        yield from _how_to_go_on(build)
+
+
+def _is_refused(build: BackfillStatus) -> bool:
+    """By the check before publishing; an index that follows its table stays, to be tried again."""
+    return build.state is State.VALIDATING and build.failure is not None
+
+
+def _how_far(build: BackfillStatus) -> Iterator[str]:
     if build.rows or (build.state is State.BACKFILLING and build.method):
         is_part = build.state is State.BACKFILLING and build.rows_expected is not None
         of = f" of about {build.rows_expected:,}" if is_part else ""
@@ -65,16 +81,39 @@ def _lines(build: BackfillStatus) -> Iterator[str]:
             f"  {build.entries:,} entries, as of version {build.shown_version} of the table, "
             f"which is at version {build.table_version}"
         )
-    if build.state in (State.PUBLIC, State.REVERSED):
-        return
+
+
+def _how_to_go_on(build: BackfillStatus) -> Iterator[str]:
     if build.runner:
         yield f"  run by {build.runner}"
+    elif _is_refused(build):
+        yield f"  correct the rows, and go on: scrub backfill resume {build.table}"
+        yield f"  or take it back: scrub backfill cancel {build.table} --execute"
     elif build.method:
         yield f"  nobody runs it: scrub backfill resume {build.table}"
     else:  # who works on files leaves no trace before it commits
         yield f"  if nobody runs it: scrub backfill resume {build.table} {build.indexes[0]}"
     for writer in build.waiting_for:
         yield f"  writing now: {writer}"
+
+
+def _why(build: BackfillStatus) -> Iterator[str]:
+    first, *others = (build.failure or "").split("\n")
+    if first:
+        yield f"  why: {first}"
+        yield from (f"    {line}" for line in others)
+
+
+def _why_it_is_gone(build: BackfillStatus) -> Iterator[str]:
+    match build.failure:
+        case backfill.DROPPED:
+            yield "  dropped, with everything that kept it"
+        case backfill.CANCELLED:
+            yield "  cancelled: everything it had made was removed"
+        case str():
+            yield from _why(build)
+            yield "  everything it had made was removed; correct that, and run again:"
+            yield f"  scrub backfill run {build.table} {' '.join(build.indexes)} --execute"
 
 
 def builds_as_json(builds: Sequence[BackfillStatus], *, executed: bool = True) -> str:

@@ -14,7 +14,7 @@ from repair.chunk_tasks import work_off_in_tasks
 from repair.pacing import ChunkTime
 from repair.working_off import WorkSettings, patiently
 from scrub.errors import ScrubError, StoreUnavailable, UsageError
-from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
+from scrub.model.backfill import CANCELLED, DROPPED, BackfillPlan, BackfillRequest, BackfillStatus
 from scrub.model.build import Method, State
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.table import Index, Store, Table
@@ -118,13 +118,13 @@ class PostgresBackfill:
             record = self._unfinished(builds)
             build = builds.take_over(self.table, record, max(self.request.wait_limit, _AT_ONCE))
             self._unfinished(builds)  # it may have come to its end before it could be stopped
-            return self._remove(build, "cancelled", on_progress)
+            return self._remove(build, CANCELLED, on_progress)
 
     def drop(self, on_progress: ProgressListener) -> BackfillStatus:
         """Remove an index that is public, with what keeps it."""
         with self._opened() as builds:
             build = builds.take_over(self.table, self._public(builds))
-            return self._remove(build, "dropped", on_progress)
+            return self._remove(build, DROPPED, on_progress)
 
     def to_cancel(self) -> list[BackfillStatus]:
         """What `cancel` would take back; refused is what it would refuse."""

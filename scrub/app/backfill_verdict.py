@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 
+from scrub.model.backfill import one_a_line
 from scrub.model.result import RunResult, Status
 
 NAMED_MAX = 5
@@ -18,8 +19,9 @@ def why_not(result: RunResult) -> str | None:
             for defect in result.defects[:NAMED_MAX]
         ]
         more = result.defects_total - len(named)
-        found = "; ".join(named) + (f"; and {more:,} more" if more else "")
-        return f"the check found {result.defects_total:,} defects: {found}"
+        count = result.defects_total
+        head = f"the check found {count:,} {'defect' if count == 1 else 'defects'}:"
+        return one_a_line(head, named, more)
     reasons = [outcome.reason for outcome in result.outcomes if outcome.reason]
     return "the check could not look at everything: " + "; ".join(reasons)
 

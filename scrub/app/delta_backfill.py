@@ -8,7 +8,7 @@ from scrub.app import backfill_delta
 from scrub.app.backfill_delta import DeltaIndexStatus, DeltaState
 from scrub.app.backfill_verdict import why_not
 from scrub.errors import UsageError
-from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
+from scrub.model.backfill import CANCELLED, DROPPED, BackfillPlan, BackfillRequest, BackfillStatus
 from scrub.model.build import State
 from scrub.model.progress import ProgressListener
 from scrub.model.table import Index, Store, Table
@@ -79,7 +79,7 @@ class DeltaBackfill:
             indexes=self._names,
             state=State.VALIDATING if reasons else State.PUBLIC,
             entries=sum(result.entries for result in results),
-            failure="; ".join(reasons) or None,
+            failure="\n".join(reasons) or None,
             shown_version=results[0].shown,
             table_version=self.status()[0].table_version,
         )
@@ -104,12 +104,12 @@ class DeltaBackfill:
     def cancel(self, on_progress: ProgressListener) -> BackfillStatus:  # noqa: ARG002 - it is quick
         names = tuple(found.indexes[0] for found in self.to_cancel())
         backfill_delta.cancel(self.request.catalog, self.table.name, names)
-        return replace(self._removed("cancelled"), indexes=names)
+        return replace(self._removed(CANCELLED), indexes=names)
 
     def drop(self, on_progress: ProgressListener) -> BackfillStatus:  # noqa: ARG002 - it is quick
         self.to_drop()
         backfill_delta.drop(self.request.catalog, self.table.name, self._names)
-        return self._removed("dropped")
+        return self._removed(DROPPED)
 
     def to_cancel(self) -> list[BackfillStatus]:
         """What `cancel` would take back; refused is what it would refuse."""

@@ -1,11 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is asked of a backfill, what it would do, and how far it has come."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from scrub.model.build import Method, State
+
+CANCELLED = "cancelled"
+DROPPED = "dropped"
+"""Why an index is gone that somebody wanted to go."""
+
+
+def one_a_line(head: str, named: Sequence[str], more: int) -> str:
+    """A reason that names several things, each in its line; no value of a row begins a new one."""
+    lines = [line.replace("\n", "\\n") for line in named]
+    if len(lines) == 1 and not more:
+        return f"{head} {lines[0]}"
+    return "\n".join([head, *lines, *([f"and {more:,} more"] if more else [])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +67,7 @@ class BackfillStatus:
     rows_per_second: int | None = None  # allowed
     paused: bool = False
     runner: str | None = None  # who runs it, if anybody does
-    failure: str | None = None
+    failure: str | None = None  # why it is not public; may have several lines
     started: datetime | None = None
     changed: datetime | None = None
     waiting_for: tuple[str, ...] = field(default=())

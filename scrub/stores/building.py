@@ -38,10 +38,11 @@ class Clash:
     owner: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return (
-            f"unique index {self.index}: rows {_shown(self.owner)} and {_shown(self.row)} "
-            f"both have {_shown(self.key)}"
-        )
+        return f"unique index {self.index}: {self.rows}"
+
+    @property
+    def rows(self) -> str:
+        return f"rows {_shown(self.owner)} and {_shown(self.row)} both have {_shown(self.key)}"
 
 
 def _shown(values: Mapping[str, Any]) -> str:

@@ -324,7 +324,7 @@ def test_clashing_rows_take_everything_back_and_are_named() -> None:
     assert running.run() is State.REVERSED
     assert build.failure is not None
     assert "rows k=1 and k=2 both have v=a" in build.failure
-    assert build.failure.endswith("; and 2 more")
+    assert build.failure.endswith("\nand 2 more")
 
 
 def test_an_index_that_the_check_finds_defective_is_never_public() -> None:

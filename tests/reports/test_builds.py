@@ -8,7 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from reports.builds import builds_as_json, builds_as_text, plan_as_json, plan_as_text
-from scrub.model.backfill import BackfillPlan, BackfillStatus
+from scrub.model.backfill import (
+    CANCELLED,
+    DROPPED,
+    BackfillPlan,
+    BackfillStatus,
+    one_a_line,
+)
 from scrub.model.build import Method, State
 
 RUNNING = BackfillStatus(
@@ -54,7 +60,7 @@ def test_a_build_that_runs_says_how_far_how_fast_and_who() -> None:
 def test_every_state_has_words(state: State, method: Method | None) -> None:
     build = replace(RUNNING, state=state, method=method, rows_expected=None, runner=None)
     text = builds_as_text([build])
-    assert f"({state})" in text
+    assert (f"({state})" in text) == (state is not State.PUBLIC), "public is public"
     over = state in (State.PUBLIC, State.REVERSED)
     assert ("scrub backfill resume orders" in text) == (not over)
 
@@ -63,9 +69,45 @@ def test_a_build_that_rests_says_so() -> None:
     assert "  paused" in builds_as_text([replace(RUNNING, paused=True)])
 
 
-def test_why_a_build_was_taken_back_comes_first() -> None:
-    text = builds_as_text([replace(RUNNING, state=State.REVERSED, failure="rows clash")])
-    assert text.splitlines()[1] == "  why: rows clash"
+def test_a_build_that_failed_says_why_what_was_removed_and_how_to_go_on() -> None:
+    failure = one_a_line("unique index by_email:", ["rows 1 and 2", "rows 3\n  and 4"], 7)
+    text = builds_as_text([replace(RUNNING, state=State.REVERSED, failure=failure)])
+    assert text.splitlines() == [
+        "by_customer, by_email of orders: not there (reversed)",
+        "  why: unique index by_email:",
+        "    rows 1 and 2",
+        "    rows 3\\n  and 4",
+        "    and 7 more",
+        "  everything it had made was removed; correct that, and run again:",
+        "  scrub backfill run orders by_customer by_email --execute",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (CANCELLED, "  cancelled: everything it had made was removed"),
+        (DROPPED, "  dropped, with everything that kept it"),
+    ],
+)
+def test_an_index_that_was_meant_to_go_is_not_told_as_a_failure(failure: str, told: str) -> None:
+    text = builds_as_text([replace(RUNNING, state=State.REVERSED, failure=failure)])
+    assert text.splitlines()[1:] == [told]
+
+
+def test_an_index_in_delta_that_was_not_published_says_how_to_go_on() -> None:
+    found = BackfillStatus(
+        table="orders", indexes=("by_email",), state=State.VALIDATING, failure="rows clash"
+    )
+    lines = builds_as_text([found]).splitlines()
+    assert lines[:2] == [
+        "by_email of orders: loaded, and not published (validating)",
+        "  why: rows clash",
+    ]
+    assert lines[-2:] == [
+        "  correct the rows, and go on: scrub backfill resume orders",
+        "  or take it back: scrub backfill cancel orders --execute",
+    ]
 
 
 def test_names_and_reasons_cannot_write_to_the_terminal() -> None:
