@@ -33,6 +33,7 @@ class InitResult:
     path: Path
     tables: Mapping[str, tuple[str, ...]]  # with the indexes of each
     unusable: Mapping[str, str]  # relations, and why
+    has_guesses: bool  # which are marked in the file
 
 
 @dataclass(slots=True)
@@ -65,7 +66,12 @@ def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> Init
     stores = tuple(_at(store, shown_path) for store in _STORES.values())
     proposal = propose(drafts, stores, unusable)
     write_catalog(catalog, render(proposal), overwrite=force)
-    return InitResult(path=catalog, tables=names_of(proposal), unusable=unusable)
+    return InitResult(
+        path=catalog,
+        tables=names_of(proposal),
+        unusable=unusable,
+        has_guesses=proposal.has_guesses,
+    )
 
 
 def names_of(proposal: Proposal) -> dict[str, tuple[str, ...]]:

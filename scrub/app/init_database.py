@@ -62,7 +62,12 @@ def init_database(
     own = {draft.relation.name: _own_parts(draft, parts) for draft in drafts}
     proposal = propose(drafts, (shown,), unusable, own)
     write_catalog(catalog, render(proposal), overwrite=force)
-    return InitResult(path=catalog, tables=names_of(proposal), unusable=unusable)
+    return InitResult(
+        path=catalog,
+        tables=names_of(proposal),
+        unusable=unusable,
+        has_guesses=proposal.has_guesses,
+    )
 
 
 def _reached(store: PostgresStore) -> "psycopg.Connection[Any]":

@@ -57,11 +57,17 @@ class Proposal:
     tables: tuple[ProposedTable, ...]
     unusable: Mapping[str, str] = field(default_factory=dict)  # relations, and why
 
+    @property
+    def has_guesses(self) -> bool:
+        """Whether a line of it is marked as a guess."""
+        return any(of.key_guess or of.type_guesses or of.index_guesses for of in self.tables)
+
 
 def render(proposal: Proposal) -> str:
     """The YAML text; loading it gives the proposal's stores and tables."""
+    look = " What is marked `guess` wants a look: correct it where needed."
     lines = [
-        "# Written by `scrub init`. What is marked `guess` wants a look: correct it where needed.",
+        f"# Written by `scrub init`.{look if proposal.has_guesses else ''}",
         "# `scrub catalog validate` says whether the file is in order.",
         "version: 1",
         "stores:",

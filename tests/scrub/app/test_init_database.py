@@ -8,6 +8,7 @@ from psycopg import conninfo
 
 from scrub.app.init_database import init_database, is_database
 from scrub.catalog import load_catalog
+from scrub.cli import main
 from scrub.errors import ScrubError, UsageError
 from scrub.stores.postgres.connections import without_password
 from tests.postgres_server import Database
@@ -73,6 +74,17 @@ def test_guesses_are_marked_and_facts_are_not(shop: Database, url: str, tmp_path
     ]
     assert guesses == ["by_customer"]
     assert any("left out: tags, is an array" in line for line in lines)
+
+
+@pytest.mark.parametrize("is_guessed", [True, False])
+def test_a_look_at_guesses_is_asked_for_only_where_there_are_some(
+    shop: Database, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], is_guessed: bool
+) -> None:
+    if not is_guessed:
+        shop.run("DROP TABLE orders__by_customer")
+    assert main.run(["init", url, "--catalog", str(tmp_path / "scrub.yaml")]) == 0
+    assert ("marked `guess`" in capsys.readouterr().err) == is_guessed
+    assert ("guess" in (tmp_path / "scrub.yaml").read_text()) == is_guessed
 
 
 def test_no_password_is_written(shop: Database, url: str, tmp_path: Path) -> None:
