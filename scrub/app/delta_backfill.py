@@ -9,7 +9,7 @@ from scrub.app.backfill_delta import DeltaIndexStatus, DeltaState
 from scrub.app.backfill_verdict import why_not
 from scrub.errors import UsageError
 from scrub.model.backfill import CANCELLED, DROPPED, BackfillPlan, BackfillRequest, BackfillStatus
-from scrub.model.build import State
+from scrub.model.build import Method, State
 from scrub.model.progress import ProgressListener
 from scrub.model.table import Index, Store, Table
 
@@ -44,6 +44,7 @@ class DeltaBackfill:
 
     def plan(self) -> BackfillPlan:
         """What `run` would do; refused is what it would refuse."""
+        self._demand_no_pace()
         backfill_delta.require_room(self.request.catalog, self.table.name, self._names)
         made = [f"create the Delta table {index.relation}" for index in self.indexes]
         return BackfillPlan(
@@ -66,6 +67,7 @@ class DeltaBackfill:
         on_progress: ProgressListener,
     ) -> BackfillStatus:
         """Build, or go on: a build that was cut off is found in the index's own log."""
+        self._demand_no_pace()
         results = backfill_delta.build(
             self.request.catalog,
             self.table.name,
@@ -135,6 +137,21 @@ class DeltaBackfill:
                 hint=f"scrub backfill status {self.table.name} shows what there is",
             )
         return found
+
+    def _demand_no_pace(self) -> None:
+        """Refuse what only builds in a database heed, rather than pass over it in silence."""
+        given = {
+            f"--method {self.request.method}": self.request.method is not Method.INIT_PUT,
+            "--rows-per-second": self.request.rows_per_second is not None,
+            "--chunk-seconds": self.request.chunk_seconds is not None,
+            "--pause-file": self.request.pause_file is not None,
+        }
+        if unheeded := [option for option, is_given in given.items() if is_given]:
+            raise UsageError(
+                f"table {self.table.name} is in Delta, where nobody waits for a build, so there is "
+                f"no {', '.join(unheeded)}",
+                hint="leave it out",
+            )
 
     def adjust(self, **values: object) -> BackfillStatus:
         raise UsageError(

@@ -119,9 +119,12 @@ def status(format_: str, **given: Any) -> None:
 @options.catalog
 @click.option("--rows-per-second", type=click.IntRange(min=0), metavar="N",
               help="Read at most so many rows a second; 0: as many as it can.")  # fmt: skip
-@click.option("--pause/--go-on", default=None, help="Rest, or stop resting.")
+@click.option("--pause", is_flag=True, help="Rest.")
+@click.option("--go-on", is_flag=True, help="Stop resting.")
 @_format
-def adjust(rows_per_second: int | None, pause: bool | None, format_: str, **given: Any) -> None:
+def adjust(
+    rows_per_second: int | None, pause: bool, go_on: bool, format_: str, **given: Any
+) -> None:
     """Change the pace of a build that runs."""
     from reports.builds import builds_as_json, builds_as_text
     from scrub.app.backfill import adjust_backfill
@@ -129,7 +132,9 @@ def adjust(rows_per_second: int | None, pause: bool | None, format_: str, **give
     values: dict[str, object] = {}
     if rows_per_second is not None:
         values["rows_per_second"] = rows_per_second or None
-    if pause is not None:
+    if pause and go_on:
+        raise click.UsageError("--pause and --go-on exclude each other: use one of the two")
+    if pause or go_on:
         values["paused"] = pause
     if not values:
         raise click.UsageError("say what to change: --rows-per-second, --pause or --go-on")

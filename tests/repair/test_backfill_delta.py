@@ -20,10 +20,12 @@ from scrub.app.backfill import (
     drop_index,
     drop_preview,
     plan_backfill,
+    run_backfill,
 )
 from scrub.app.backfill_delta import DeltaState, build, cancel, drop, status
 from scrub.errors import RelationMismatch, ScrubError, UsageError
 from scrub.model.backfill import BackfillRequest
+from scrub.model.build import Method
 from scrub.model.request import AsOf, CheckRequest
 from scrub.model.result import RunResult, Status
 from scrub.stores import delta_writes
@@ -212,6 +214,26 @@ def test_a_preview_refuses_what_the_build_would_refuse(ground: DeltaGround) -> N
     )
     with pytest.raises(UsageError, match="is there already"):
         plan_backfill(request)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"method": Method.MERGE}, "--method merge"),
+        ({"rows_per_second": 5, "chunk_seconds": 1.0}, "--rows-per-second, --chunk-seconds"),
+        ({"pause_file": Path("pause")}, "--pause-file"),
+    ],
+)
+def test_a_pace_that_nobody_would_heed_is_refused(
+    ground: DeltaGround, given: dict[str, Any], told: str
+) -> None:
+    request = BackfillRequest(
+        table="orders", indexes=("by_customer",), catalog=Path(ground.catalog), **given
+    )
+    for verb in (plan_backfill, run_backfill):
+        with pytest.raises(UsageError, match=f"so there is no {told}"):
+            verb(request)
+    assert status(ground.catalog, "orders", ["by_customer"])[0].state is DeltaState.ABSENT
 
 
 def test_previews_of_removals_refuse_what_the_removal_would_refuse(ground: DeltaGround) -> None:

@@ -28,6 +28,7 @@ from tests.reports.results import RESULTS
 INDEXES: Mapping[str, Any] = {
     "by_customer": {"columns": ["customer_id"], "storing": ["status"]},
     "by_email": {"columns": ["email"], "unique": True},
+    "by_lower": {"columns": [{"expr": "lower(email)", "as": "low"}]},
     "own": {"native": True, "relation": "orders_pkey"},
     "by_day": {"columns": [{"expr": "date_format(created, 'yyyy')", "as": "d", "type": "string"}]},
 }
@@ -158,6 +159,7 @@ def test_a_preview_for_programs(scrub: Scrub, capsys: pytest.CaptureFixture[str]
         ("drop orders by_email --execute", ["was not built by scrub, or is not public"]),
         ("run orders", ["Missing argument 'INDEX...'"]),
         ("adjust orders", ["--rows-per-second, --pause or --go-on"]),
+        ("adjust orders --pause --go-on", ["--pause and --go-on exclude each other"]),
         ("run orders by_email --rows-per-second 0", ["0 is not in the range x>=1"]),
         ("run orders by_email --parallel 0", ["0 is not in the range x>=1"]),
         ("run orders by_email --wait-limit -1", ["-1.0 is not in the range x>=0"]),
@@ -169,7 +171,14 @@ def test_a_preview_for_programs(scrub: Scrub, capsys: pytest.CaptureFixture[str]
         ),
         (
             "run orders by_day --execute",
-            ["index by_day: `date_format(created, 'yyyy')`", "add `dialect: postgres`"],
+            [
+                "index by_day: `date_format(created, 'yyyy')`",
+                "add `dialect: postgres` to the index\n",
+            ],
+        ),
+        (
+            "run orders by_lower",
+            ["add `dialect: postgres` to the index, and `type:` beside `as: low`\n"],
         ),
     ],
 )

@@ -248,9 +248,17 @@ class _Maker:
             raise UsageError(
                 f"index {self.index.name}: `{text}` may mean something else in PostgreSQL than in "
                 "Spark, so the database cannot keep this index",
-                hint="write it in PostgreSQL's words and add `dialect: postgres` to the index",
+                hint=self._hint_for_dialect(),
             )
         return to_sql(node, _plain_value)
+
+    def _hint_for_dialect(self) -> str:
+        """All that the catalog needs, at once: in this dialect, Spark is not asked for types."""
+        hint = "write it in PostgreSQL's words and add `dialect: postgres` to the index"
+        untyped = [c.name for c in self.index.entry if c.is_expression and c.type is None]
+        if untyped:
+            hint += f", and `type:` beside {', '.join(f'`as: {name}`' for name in untyped)}"
+        return hint
 
 
 def _plain_value(term: ColumnTerm) -> str:
