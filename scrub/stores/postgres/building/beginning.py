@@ -74,7 +74,7 @@ def begin(
             demand_absent(connection, entry)
             _demand_immutable(brief, entry)
             version = connection.info.server_version
-            for statement in creating(entry, version, method is Method.MERGE):
+            for statement in creating(entry, version, method):
                 brief.execute(statement)
             brief.execute(keeping(entry, duties))
             brief.execute(emptying(entry, duties, is_whole))

@@ -4,21 +4,27 @@
 A writer that waits for the builder looks for a deadlock after `deadlock_timeout`, and is the one
 who fails if there is one. So no transaction of the builder lives that long: its statements share
 less time than that, and when the time is up the builder takes back what it did and tries less.
+What cannot be divided, and seldom has anybody wait for it, may take longer: until somebody does.
 """
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrub.stores.building import GaveWay
-from scrub.stores.postgres.connections import first_line, require_psycopg
+from scrub.stores.postgres.connections import connect, first_line, require_psycopg
 
 if TYPE_CHECKING:
     import psycopg
 
 _SHARE_OF_DEADLOCK_TIMEOUT = 0.7
+_LOOK_SECONDS = 0.1
+_WAITED_FOR = """
+    SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND %s = ANY(pg_blocking_pids(pid)))
+"""
 _GAVE_WAY = ("57014", "55P03", "40P01", "40001")  # out of time, no lock, deadlock, not serializable
 
 
@@ -49,12 +55,43 @@ def briefly(
     What is not `durable` may be gone after a crash of the server, but then whole, and with it the
     record that it was done.
     """
+    with _giving_way(connection):
+        if not durable:
+            connection.execute("SET LOCAL synchronous_commit = off")
+        yield Brief(connection, time.monotonic() + seconds)
+
+
+@contextmanager
+def unhurriedly(connection: "psycopg.Connection[Any]", conninfo: str) -> Iterator[None]:
+    """A transaction that goes on until somebody waits for it; raises GaveWay then."""
+    done = threading.Event()
+    with connect(conninfo) as other, _giving_way(connection):
+        arguments = (other, connection.info.backend_pid, done)
+        watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()  # so that it stops nothing else
+
+
+def _watch(other: "psycopg.Connection[Any]", pid: int, done: threading.Event) -> None:
+    psycopg = require_psycopg()
+    with suppress(psycopg.Error):  # a server that is gone has nobody waiting
+        while not done.wait(_LOOK_SECONDS):
+            row = other.execute(_WAITED_FOR, (pid,)).fetchone()
+            if row is not None and row[0]:
+                other.execute("SELECT pg_cancel_backend(%s)", (pid,))
+            other.rollback()
+
+
+@contextmanager
+def _giving_way(connection: "psycopg.Connection[Any]") -> Iterator[None]:
     psycopg = require_psycopg()
     try:
         with connection.transaction():
-            if not durable:
-                connection.execute("SET LOCAL synchronous_commit = off")
-            yield Brief(connection, time.monotonic() + seconds)
+            yield
     except psycopg.Error as error:
         _roll_back(connection)
         if error.sqlstate in _GAVE_WAY:

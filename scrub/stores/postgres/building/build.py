@@ -20,12 +20,17 @@ from scrub.stores.building import (
 )
 from scrub.stores.postgres.building import merging, suspects
 from scrub.stores.postgres.building.blocking import blockers_of
-from scrub.stores.postgres.building.briefly import Brief, briefly, patience
+from scrub.stores.postgres.building.briefly import Brief, briefly, patience, unhurriedly
 from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.chunks import SLOW_ROWS_MAX, ChunkSql, clashes, put
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.keeper import keeping
-from scrub.stores.postgres.building.relations_made import dropping, finishing
+from scrub.stores.postgres.building.relations_made import (
+    dropping,
+    finishing,
+    identifying_late,
+    is_identified_late,
+)
 from scrub.stores.postgres.building.triggers import dropping_triggers, emptying
 from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
 from scrub.stores.postgres.quoting import literal
@@ -121,11 +126,28 @@ class PostgresBuild:
 
     def advance(self, state: State, failure: str | None = None) -> None:
         """Compile and record in one transaction; functions are replaced without any lock."""
+        if state is State.MERGE_DELETE_ONLY:
+            self._identify_entries()
         with self._watched(), self.connection.transaction():
             self._demand_runner()
             for statement in self._functions(state):
                 self.connection.execute(statement)
             self.builds.change(self.connection, self.place.build, state=state, failure=failure)
+
+    def _identify_entries(self) -> None:
+        """From now on writers must find them. Nobody but us is there yet, or else goes first."""
+        with self._watched():
+            self._demand_runner()
+            for entry in self.place.entries:
+                if not is_identified_late(entry, self.method) or self._is_identified(entry):
+                    continue
+                with unhurriedly(self.connection, self.place.conninfo):
+                    for statement in identifying_late(entry):
+                        self.connection.execute(statement)
+
+    def _is_identified(self, entry: EntrySql) -> bool:
+        query = "SELECT 1 FROM pg_index WHERE indrelid = %s::regclass AND indisunique"
+        return self.connection.execute(query, (entry.relation,)).fetchone() is not None
 
     def _functions(self, state: State) -> Iterator[str]:
         duties = duties_in(self.method, state)
@@ -197,11 +219,14 @@ class PostgresBuild:
         of = self._range(LOAD, number)
         if (step := self._plain_step(of, rows)) is not None:
             return step
-        with self._watched(LOAD, number), self._briefly() as brief:
-            step, is_whole = self._chunk(brief, self._statements.fast(of, rows), rows, slow=False)
-        if is_whole:
-            return step
-        return self._slow_step(of, min(rows, SLOW_ROWS_MAX))
+        must_move = self.method is Method.MERGE
+        try:
+            with self._watched(LOAD, number), self._briefly() as brief:
+                statement = self._statements.fast(of, rows)
+                step, is_whole = self._chunk(brief, statement, rows, must_move=must_move)
+        except _Undone:
+            return Step(rows=0)
+        return step if is_whole else self._slow_step(of, min(rows, SLOW_ROWS_MAX))
 
     def _plain_step(self, of: Range, rows: int) -> Step | None:
         """Put as if nothing were in the way; None if something was, and for a while after that."""
@@ -212,7 +237,9 @@ class PostgresBuild:
         try:
             with self._watched(LOAD, of.number), self._briefly() as brief:
                 statement = self._statements.plain(of, rows)
-                return self._chunk(brief, statement, rows, slow=False)[0]
+                return self._chunk(brief, statement, rows, must_move=True)[0]
+        except _Undone:
+            return Step(rows=0)
         except StoreUnavailable as error:
             if not isinstance(error.__cause__, psycopg.errors.UniqueViolation):
                 raise
@@ -224,7 +251,7 @@ class PostgresBuild:
         try:
             with self._watched(LOAD, of.number), self._briefly() as brief:
                 statement = self._statements.slow(of, rows)
-                step, is_whole = self._chunk(brief, statement, rows, slow=True)
+                step, is_whole = self._chunk(brief, statement, rows, is_slow=True)
                 if is_whole:
                     return step
                 for number, entry in enumerate(self.place.entries):
@@ -234,17 +261,30 @@ class PostgresBuild:
         except _Undone:
             return Step(rows=0, slow=True, clashes=tuple(found))
 
-    def _chunk(self, brief: Brief, statement: str, rows: int, slow: bool) -> tuple[Step, bool]:
-        """What a chunk's statement did, and whether every entry found its place."""
+    def _chunk(
+        self,
+        brief: Brief,
+        statement: str,
+        rows: int,
+        *,
+        is_slow: bool = False,
+        must_move: bool = False,
+    ) -> tuple[Step, bool]:
+        """What a chunk's statement did, and whether every entry found its place.
+
+        Where it must move on and somebody else did that already, it is undone.
+        """
         row = brief.execute(statement).fetchone()
         scanned, wanted, done, moved, runner, pace, paused, others_write = row
         if runner != self.place.runner:
             raise Superseded(f"build {self.place.build} is run by another process")
+        if must_move and not moved:
+            raise _Undone
         is_whole = bool(moved) and (wanted == done or self.method is Method.MERGE)
         step = Step(
             rows=scanned,
             entries=done,
-            slow=slow,
+            slow=is_slow,
             finished=scanned < rows,
             rows_per_second=pace,
             paused=paused,

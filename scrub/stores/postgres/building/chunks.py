@@ -16,6 +16,7 @@ from scrub.model.entry_shape import MARK
 from scrub.stores.building import LOAD
 from scrub.stores.postgres.building.builds import Builds, Range
 from scrub.stores.postgres.building.entry_sql import Arbiter, EntrySql, KeyColumn
+from scrub.stores.postgres.building.relations_made import is_identified_late
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.writers import OTHERS_WRITE
 
@@ -133,10 +134,14 @@ class ChunkSql:
         parts = [*scanned]
         read = scanned[0][0]
         puts = []
+        plainly = []
         for number, entry in enumerate(self.entries):
             source = f"SELECT {_own(number, entry)} FROM scanned WHERE h{number}"
-            if on_conflict is None:
-                parts.append((f"put_{number}", f"({_put_plainly(entry, source)})"))
+            is_late = is_identified_late(entry, self.method)
+            if on_conflict is None or is_late:
+                order = () if is_late else entry.arbiters[0].columns
+                parts.append((f"put_{number}", f"({_put_plainly(entry, source, order)})"))
+                plainly.append(f"count(*) FILTER (WHERE h{number})")
                 continue
             for arbiter_number, arbiter in enumerate(entry.arbiters):
                 name = f"put_{number}_{arbiter_number}"
@@ -146,7 +151,7 @@ class ChunkSql:
             f"count(*) FILTER (WHERE h{number})" for number in range(len(self.entries))
         )
         rows_read = "count(*)" if read == "scanned" else f"(SELECT count(*) FROM {read})"
-        done = " + ".join(f"(SELECT count(*) FROM {name})" for name in puts) or wanted
+        done = " + ".join([*(f"(SELECT count(*) FROM {name})" for name in puts), *plainly])
         counted = f"SELECT {rows_read} AS rows, {wanted} AS wanted, {done} AS put FROM scanned"
         parts.append(("counted", f"({counted})"))
         parts += further
@@ -171,8 +176,15 @@ class ChunkSql:
             FROM counted c, {self.builds.builds} b
             WHERE g.build = {self.build} AND g.phase = {literal(LOAD)} AND g.number = {of.number}
               AND b.id = g.build AND b.runner = {literal(self.runner)} AND {complete}
+              AND {self._still_at(of)}
             RETURNING 1
         """
+
+    def _still_at(self, of: Range) -> str:
+        """Nobody else, who took the range for free, has put the same rows meanwhile."""
+        if of.position is None:
+            return "g.position IS NULL"
+        return f"g.position = ARRAY[{', '.join(map(literal, of.position))}]"
 
 
 def _own(number: int, entry: EntrySql) -> str:
@@ -180,13 +192,10 @@ def _own(number: int, entry: EntrySql) -> str:
     return ", ".join(f"c{number}_{n} AS {part.name}" for n, part in enumerate(entry.parts))
 
 
-def _put_plainly(entry: EntrySql, source: str) -> str:
-    order = ", ".join(entry.arbiters[0].columns)
+def _put_plainly(entry: EntrySql, source: str, order: Sequence[str]) -> str:
     names = ", ".join(entry.names)
-    return (
-        f"INSERT INTO {entry.relation} ({names}) SELECT {names} FROM ({source}) AS e "
-        f"ORDER BY {order}"
-    )
+    ordered = f" ORDER BY {', '.join(order)}" if order else ""
+    return f"INSERT INTO {entry.relation} ({names}) SELECT {names} FROM ({source}) AS e{ordered}"
 
 
 def put(entry: EntrySql, arbiter: Arbiter, source: str, on_conflict: str) -> str:

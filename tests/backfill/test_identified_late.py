@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of a merge that are loaded before anything tells them apart, and what that must stand."""
+
+import time
+
+import pytest
+
+from scrub.model.build import Method, State
+from scrub.stores.building import LOAD, GaveWay
+from scrub.stores.postgres.building.briefly import unhurriedly
+from tests.backfill.ground import Background, Ground, building, kv_table, persistently, until
+from tests.postgres_server import Database
+
+_CREATE = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL, s text)"
+_ROWS = "INSERT INTO t SELECT n, n % 3, NULL FROM generate_series(1, 9) AS n"
+_UNIQUE = "SELECT count(*) FROM pg_index WHERE indrelid = 't__by_v'::regclass AND indisunique"
+
+
+def _loading(ground: Ground) -> None:
+    ground.advance_to(State.BACKFILLING)
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_only_indexes_whose_entries_name_their_row_are_identified_late(
+    database: Database, unique: bool
+) -> None:
+    rows = "INSERT INTO t SELECT n, n, NULL FROM generate_series(1, 9) AS n"
+    with building(database, kv_table(unique), Method.MERGE, _CREATE, rows) as ground:
+        _loading(ground)
+        assert database.rows(_UNIQUE) == [(int(unique),)]
+        ground.advance_to(State.MERGE_DELETE_ONLY)
+        assert database.rows(_UNIQUE) == [(1,)]
+        ground.publish()
+        ground.assert_right()
+
+
+def test_two_workers_at_one_range_put_its_rows_once(database: Database) -> None:
+    """One of them lost its session, and with it the claim, and does not know it."""
+    with building(database, kv_table(unique=False), Method.MERGE, _CREATE, _ROWS) as ground:
+        _loading(ground)
+        other = ground.another()
+        stale = other._range(LOAD, 0)
+        persistently(lambda: ground.build.load_step(0, 4))
+        other._range = lambda *_: stale  # type: ignore[method-assign]
+        step = persistently(lambda: other.load_step(0, 4))
+        other.close()
+        assert (step.rows, step.finished) == (0, False)
+        assert len(ground.entries()) == 4
+        ground.publish()
+        ground.assert_right()
+
+
+def test_build_that_was_cut_off_after_identifying_goes_on(database: Database) -> None:
+    with building(database, kv_table(unique=False), Method.MERGE, _CREATE, _ROWS) as ground:
+        _loading(ground)
+        ground.load()
+        ground.build._identify_entries()
+        ground.build.close()
+        assert ground.build.state is State.BACKFILLING
+        ground.publish()
+        ground.assert_right()
+
+
+def test_whoever_waits_for_a_long_transaction_goes_first(database: Database) -> None:
+    """As a TRUNCATE of the table, which empties the index: writers wait behind it."""
+    database.run("CREATE TABLE t (k int)")
+    waiting: list[Background] = []
+
+    def dawdle() -> None:
+        with unhurriedly(connection, database.url):
+            connection.execute("LOCK TABLE t IN SHARE MODE")
+            waiting.append(Background(lambda: database.run("TRUNCATE t")))
+            connection.execute("SELECT pg_sleep(60)")
+
+    with database.connect() as connection:
+        began = time.monotonic()
+        with pytest.raises(GaveWay):
+            dawdle()
+        assert time.monotonic() - began < 30
+        waiting[0].result()
+        assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)
+
+
+def test_truncate_while_entries_are_identified_empties_the_index(database: Database) -> None:
+    with building(database, kv_table(unique=False), Method.MERGE, _CREATE, _ROWS) as ground:
+        _loading(ground)
+        ground.load()
+        with database.connect() as writer:
+            writer.execute("BEGIN")
+            writer.execute("TRUNCATE t")
+            advancing = Background(lambda: persistently(ground.advance))
+            until(lambda: bool(database.rows("SELECT 1 FROM pg_locks WHERE NOT granted")))
+            writer.execute("INSERT INTO t VALUES (77, 'new', NULL)")
+            writer.execute("COMMIT")
+        advancing.result()
+        ground.publish()
+        ground.assert_right()
