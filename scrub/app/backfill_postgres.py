@@ -50,7 +50,7 @@ class PostgresBackfill:
         with self._opened() as builds:
             builds.demand_free(self.table)
             entries = builds.entries(self.table, self.indexes)
-            builds.demand_absent(entries)
+            builds.demand_absent(self.table, entries)
             rows = builds.rows_expected(self.table)
         seconds = ChunkTime(self.request.chunk_seconds).seconds()
         made = [

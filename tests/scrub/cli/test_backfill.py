@@ -246,8 +246,21 @@ def test_a_relation_in_the_place_of_the_index(
     assert scrub(f"run orders by_customer {execute}") == 2
     errors = capsys.readouterr().err
     assert 'there is a relation "public"."orders__by_customer" already' in errors
-    assert "scrub backfill verify" in errors
+    assert "scrub backfill verify orders by_customer" in errors
     assert left_behind(shop) == ["orders__by_customer"]
+
+
+@pytest.mark.parametrize("execute", ["", "--execute"])
+def test_an_index_that_scrub_built_already(
+    catalog: Path, scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str], execute: str
+) -> None:
+    begun(catalog)
+    shop.run("UPDATE scrub_builds SET state = 'public'")
+    assert scrub(f"run orders by_customer {execute}") == 2
+    errors = capsys.readouterr().err
+    assert "index by_customer of table orders is built already, and public" in errors
+    assert "scrub backfill verify orders by_customer" in errors
+    assert "scrub backfill drop orders by_customer --execute" in errors
 
 
 @pytest.mark.parametrize("execute", ["", "--execute"])

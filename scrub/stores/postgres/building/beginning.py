@@ -71,7 +71,7 @@ def begin(
         builds.create(connection)
         brief.execute(f"SET LOCAL search_path = {entries[0].search_path}")
         for entry in entries:
-            demand_absent(connection, entry)
+            demand_absent(connection, table, entry)
             _demand_immutable(brief, entry)
             version = connection.info.server_version
             for statement in creating(entry, version, method):
@@ -111,14 +111,27 @@ def _demand_buildable(
         )
 
 
-def demand_absent(connection: "psycopg.Connection[Any]", entry: EntrySql) -> None:
+def demand_absent(connection: "psycopg.Connection[Any]", table: Table, entry: EntrySql) -> None:
     """Refuse to build where something is already."""
     row = connection.execute("SELECT to_regclass(%s)", (entry.relation,)).fetchone()
-    if row is not None and row[0] is not None:
+    if row is None or row[0] is None:
+        return
+    verify = f"scrub backfill verify {table.name} {entry.index}"
+    if _is_built(connection, table, entry):
         raise UsageError(
-            f"index {entry.index}: there is a relation {entry.relation} already",
-            hint=f"if it is an index: scrub backfill verify; else rename or drop {entry.relation}",
+            f"index {entry.index} of table {table.name} is built already, and public",
+            hint=f"check it with {verify}; to build it anew, remove it first with "
+            f"scrub backfill drop {table.name} {entry.index} --execute",
         )
+    raise UsageError(
+        f"index {entry.index}: there is a relation {entry.relation} already",
+        hint=f"if it is this index, check it with {verify}; else rename or drop {entry.relation}",
+    )
+
+
+def _is_built(connection: "psycopg.Connection[Any]", table: Table, entry: EntrySql) -> bool:
+    builds = Builds(entry.schema).of_table(connection, table.name)
+    return any(of.indexes == (entry.index,) and of.state is State.PUBLIC for of in builds)
 
 
 def _demand_immutable(brief: Brief, entry: EntrySql) -> None:

@@ -78,9 +78,9 @@ class PostgresBuilds:
                 hint=f"scrub backfill resume {table.name}, or scrub backfill cancel {table.name}",
             )
 
-    def demand_absent(self, entries: Sequence[EntrySql]) -> None:
+    def demand_absent(self, table: Table, entries: Sequence[EntrySql]) -> None:
         for entry in entries:
-            demand_absent(self.connection, entry)
+            demand_absent(self.connection, table, entry)
 
     def take_over(
         self, table: Table, record: Build, patience_seconds: float = 0.0
