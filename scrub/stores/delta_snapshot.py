@@ -100,7 +100,8 @@ def open_snapshot(
         except TableNotFoundError as error:
             raise RelationMismatch(
                 f"there is no Delta table {relation} in {root}",
-                hint="an index that is not there yet must be built: scrub backfill run",
+                hint="an index that is not there yet must be built: "
+                "scrub backfill run TABLE INDEX --execute",
             ) from error
         except (DeltaError, OSError, ValueError) as error:
             text = next(iter(str(error).splitlines()), type(error).__name__)
