@@ -72,12 +72,14 @@ def plan_repair(
     tables: Mapping[str, Table],
     present: Iterable[tuple[str, Entry]] = (),
     recover_rows: bool = False,
+    others: Sequence[Defect] = (),
 ) -> RepairPlan:
     """What to do about each defect; every one of them gets an action or a refusal.
 
     `present` names rows that are there, by table and primary key: an entry that does not follow
     from its row is no sign of a lost one. With `recover_rows`, lost rows are put back where that
-    is possible, and their entries are right where they are.
+    is possible, and their entries are right where they are. `others` were found too and are not to
+    be repaired: rows that share a key forbid what they forbid.
     """
     lost = list(_lost_rows(defects, tables, present))
     wanted = {table.name: places_wanted(defects, table) for table in tables.values()}
@@ -92,7 +94,9 @@ def plan_repair(
     actions: list[Action] = []
     refusals: list[Refusal] = []
     reindexed: set[tuple[str, str]] = set()
-    shared = {(d.table, d.index) for d in defects if d.kind is DefectKind.UNIQUE_VIOLATION}
+    sharing = [d for d in (*defects, *others) if d.kind is DefectKind.UNIQUE_VIOLATION]
+    shared = {(d.table, d.index) for d in sharing}
+    of_sharing = {(d.table, d.index, _key(d.primary_key)) for d in sharing}
     for defect in defects:
         index = _index_of(defect, tables)
         if index is not None and index.native and defect.kind is not DefectKind.UNIQUE_VIOLATION:
@@ -108,7 +112,12 @@ def plan_repair(
             if not isinstance(recovery, Action):
                 refusals.append(_refuse(defect, recovery))
             continue
-        action = _action(defect, tables.get(defect.table), index)
+        place_of_row = (defect.table, defect.index, _key(defect.primary_key))
+        action = (
+            REFUSED[DefectKind.UNIQUE_VIOLATION]  # the place is another row's, or either's
+            if defect.kind is DefectKind.MISSING and place_of_row in of_sharing
+            else _action(defect, tables.get(defect.table), index)
+        )
         if isinstance(action, Action):
             actions.append(action)
         else:

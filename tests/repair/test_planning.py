@@ -280,3 +280,26 @@ def test_every_defect_gets_one_action_or_one_refusal_whatever_it_says(
     told = replace(defect(kind), expected=expected, actual=actual, primary_key=key)
     plan = plan_repair([told], {"t": kv_table()})
     assert len(plan.actions) + len(plan.refusals) == 1
+
+
+@pytest.mark.parametrize("is_chosen", [True, False], ids=["with the violation", "without it"])
+def test_an_entry_whose_place_is_shared_is_refused_with_the_violation(is_chosen: bool) -> None:
+    """Rows 1 and 2 share a key, and the entry of 2 is missing: its place is taken."""
+    table = kv_table(unique=True)
+    missing = replace(
+        defect(DefectKind.MISSING, table),
+        primary_key={"k": 2},
+        expected={"v": "a", "k": 2, "s": "right"},
+    )
+    sharing = [
+        replace(defect(DefectKind.UNIQUE_VIOLATION, table), primary_key={"k": k}) for k in (1, 2)
+    ]
+    chosen = [missing, *sharing] if is_chosen else [missing]
+    plan = plan_repair(chosen, {"t": table}, others=[missing, *sharing])
+    assert plan.actions == ()
+    assert {refusal.reason for refusal in plan.refusals} == {
+        REFUSED[DefectKind.UNIQUE_VIOLATION][0]
+    }
+    assert len(plan.refusals) == len(chosen)
+    other = replace(missing, primary_key={"k": 3}, expected={"v": "b", "k": 3, "s": "right"})
+    assert len(plan_repair([other, *sharing], {"t": table}).actions) == 1
