@@ -12,13 +12,7 @@ def render(result: RunResult, *, redact: bool = False) -> str:
         result = redact_result(result)
     document = {
         **records.run_record(result),
-        "tables": [
-            {
-                **records.table_record(table),
-                "checks": [records.check_record(outcome) for outcome in table.checks],
-            }
-            for table in result.tables
-        ],
+        "tables": records.tables_record(result),
         "defects": [records.defect_record(defect) for defect in result.defects],
         **records.totals_record(result),
     }

@@ -3,7 +3,6 @@
 
 from xml.etree import ElementTree as ET
 
-from reports import summary
 from reports.entry_cells import defect_line
 from reports.escaping import printable
 from reports.redaction import redact_result
@@ -65,7 +64,7 @@ def _case(table: TableResult, outcome: CheckOutcome, defects: list[Defect]) -> E
             lines = [defect_line(defect) for defect in defects]
             if outcome.defects > len(defects):
                 lines.append(f"and {outcome.defects - len(defects):,} more")
-            if summary.is_incomplete(outcome):
+            if outcome.is_incomplete:
                 lines.append(f"incomplete: {printable(outcome.reason or 'some are undecided')}")
             failure.text = "\n".join(lines)
         case Status.INCOMPLETE:

@@ -9,7 +9,19 @@ from tabulate import tabulate
 
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
+from reports.quantities import count, counted
 from scrub.model.repair import ActionKind, Entry
+
+
+class _Remembered(Protocol):
+    @property
+    def record(self) -> "_Run": ...
+    @property
+    def changes(self) -> int: ...
+    @property
+    def undone(self) -> int: ...
+    @property
+    def undone_by(self) -> tuple[str, ...]: ...
 
 
 class _Run(Protocol):
@@ -40,21 +52,39 @@ class _Record(Protocol):
     def undone_by(self) -> str | None: ...
 
 
-def runs_as_text(runs: Sequence[_Run]) -> str:
+def runs_as_text(runs: Sequence[_Remembered]) -> str:
     if not runs:
         return "no repair is remembered\n"
-    rows = [
-        (
-            run.run,
-            f"undo of {run.undoes}" if run.undoes else run.command,
-            printable(run.table),
-            run.started.isoformat(sep=" ", timespec="seconds"),
-            run.finished.isoformat(sep=" ", timespec="seconds") if run.finished else "cut off",
-        )
-        for run in runs
-    ]
-    headers = ("run", "what", "table", "began", "ended")
-    return tabulate(rows, headers=headers, disable_numparse=True) + "\n"
+    rows = [(*_cells(run.record), count(run.changes), _undone(run)) for run in runs]
+    headers = ("run", "what", "table", "began", "ended", "changes", "undone by")
+    aligned = ("left", "left", "left", "left", "left", "right", "left")
+    return tabulate(rows, headers=headers, colalign=aligned, disable_numparse=True) + "\n"
+
+
+def runs_to_forget_as_text(runs: Sequence[_Remembered]) -> str:
+    """What pruning would remove."""
+    if not runs:
+        return "nothing was changed: no run ended so long ago\n"
+    those = "it, and it" if len(runs) == 1 else "them, and they"
+    return (
+        f"{runs_as_text(runs)}\nnothing was changed; {counted(len(runs), 'run')} would be "
+        f"forgotten. To forget {those} cannot be undone any more, add --execute\n"
+    )
+
+
+def _cells(run: _Run) -> tuple[str, ...]:
+    return (
+        run.run,
+        f"undo of {run.undoes}" if run.undoes else run.command,
+        printable(run.table),
+        run.started.isoformat(sep=" ", timespec="seconds"),
+        run.finished.isoformat(sep=" ", timespec="seconds") if run.finished else "cut off",
+    )
+
+
+def _undone(run: _Remembered) -> str:
+    by = ", ".join(run.undone_by) or "-"
+    return by if run.undone in (0, run.changes) else f"{by} ({run.undone:,} of {run.changes:,})"
 
 
 def run_as_text(run: _Run, records: Sequence[_Record]) -> str:
@@ -63,6 +93,11 @@ def run_as_text(run: _Run, records: Sequence[_Record]) -> str:
         head += ", cut off: run the same repair again"
     if not records:
         return f"{head}: nothing was changed\n"
+    return f"{head}\n{changes_table(records)}\n"
+
+
+def changes_table(records: Sequence[_Record]) -> str:
+    """Changes, each before and after."""
     rows = [
         (
             index_cell(record.index),
@@ -74,7 +109,7 @@ def run_as_text(run: _Run, records: Sequence[_Record]) -> str:
         for record in records
     ]
     headers = ("index", "what", "before", "after", "undone by")
-    return f"{head}\n{tabulate(rows, headers=headers, disable_numparse=True)}\n"
+    return tabulate(rows, headers=headers, disable_numparse=True)
 
 
 def _gone(record: _Record) -> Entry | None:

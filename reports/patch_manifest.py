@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from reports.patches import index_record
-from reports.repairs import repair_record
+from reports.repair_records import repair_record
 from scrub.model.repair import RepairReport, RepairRequest
 
 

@@ -46,6 +46,19 @@ def patch_as_text(patch: Patch) -> str:
     return "\n".join([*(f"  - {printable(line)}" for line in lines), "  - patch.json: what it is"])
 
 
+def how_to_apply(patch: Patch) -> str:
+    """What whoever may write to the indexes does with the files."""
+    sql = [index.sql_file for index in patch.indexes if index.sql_file]
+    by_hand = any(index.insert_file for index in patch.indexes)
+    ways = [f"run {' and '.join(sql)} in the database"] if sql else []
+    if by_hand:
+        ways.append(
+            "delete the entries of *.delete.parquet and then insert those of *.insert.parquet, "
+            "while nobody writes to the index"
+        )
+    return f"To apply it, {', or '.join(ways)}"
+
+
 def _lines(patch: IndexPatch) -> Iterator[str]:
     if patch.insert_file:
         yield f"{patch.insert_file}: {counted(patch.inserts, 'entry', 'entries')} to insert"

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reports.escaping import json_ready
-from reports.summary import is_incomplete, run_is_incomplete
 from scrub.model.defect import Defect, Value
 from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
 from scrub.model.result import CheckOutcome, RunResult, TableResult
@@ -38,7 +37,7 @@ def totals_record(result: RunResult) -> Record:
     return {
         "defects_shown": len(result.defects),
         "defects_total": result.defects_total,
-        "incomplete": run_is_incomplete(result),
+        "incomplete": result.is_incomplete,
         "exit_code": result.exit_code,
     }
 
@@ -46,6 +45,14 @@ def totals_record(result: RunResult) -> Record:
 def table_record(table: TableResult) -> Record:
     """The table without its checks."""
     return {"table": table.table, "snapshot": table.snapshot, "bytes_read": table.bytes_read}
+
+
+def tables_record(result: RunResult) -> list[Record]:
+    """Every table with its checks."""
+    return [
+        {**table_record(table), "checks": [check_record(outcome) for outcome in table.checks]}
+        for table in result.tables
+    ]
 
 
 def check_record(outcome: CheckOutcome) -> Record:
@@ -59,7 +66,7 @@ def check_record(outcome: CheckOutcome) -> Record:
         "transient": outcome.transient,
         "undecided": outcome.undecided,
         "counts": dict(outcome.counts),
-        "incomplete": is_incomplete(outcome),
+        "incomplete": outcome.is_incomplete,
         "snapshot": outcome.snapshot,
         "engine": outcome.engine,
         "strategy": outcome.strategy,

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repairs and undos, as text for people and as JSON for programs."""
+"""Repairs and undos, as text for people."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from tabulate import tabulate
 
 from reports.entry_cells import fields, index_cell
-from reports.escaping import json_ready, printable
-from reports.patches import patch_as_text, patch_record
+from reports.escaping import printable
+from reports.journals import changes_table
+from reports.patches import how_to_apply, patch_as_text
 from reports.quantities import counted
-from reports.summary import closing_line
+from reports.summary import closing_line, not_looked_at
 from scrub.model.repair import (
     Action,
     ActionKind,
@@ -24,6 +23,7 @@ from scrub.model.repair import (
     RepairReport,
     UndoReport,
 )
+from scrub.model.result import RunResult
 
 _SHOWN_MAX = 20
 _VERBS: Mapping[ActionKind, str] = {
@@ -40,7 +40,7 @@ _OUTCOMES: Mapping[ActionOutcome, str] = {
     ActionOutcome.ROW_CHANGED: "left alone: the row has changed since",
     ActionOutcome.CONFLICT: "left alone: the index holds something else in this place",
     ActionOutcome.PUT_BACK: "deleted and put back: its row came meanwhile",
-    ActionOutcome.REFUSED: "left alone: the table does not take the row",
+    ActionOutcome.REFUSED: "left alone: the database refused it",
 }
 
 
@@ -52,7 +52,9 @@ def repair_as_text(report: RepairReport) -> str:
 
 def _sections(report: RepairReport) -> Iterator[str]:
     if report.before is not None:
-        yield f"Before: {closing_line(report.before)}"
+        yield _checked("Before", report.before)
+    if report.not_looked_at is not None:
+        yield printable(f"Not looked at: {report.not_looked_at}")
     if report.done:
         yield "Actions\n" + _done_table(report.done)
     elif report.plan.actions:
@@ -69,28 +71,82 @@ def _sections(report: RepairReport) -> Iterator[str]:
     if report.patch is not None:
         yield f"Written to {printable(str(report.patch.directory))}\n{patch_as_text(report.patch)}"
     if report.after is not None:
-        yield f"After: {closing_line(report.after)}"
+        yield _checked("After, the whole table", report.after)
+    if report.no_after is not None:
+        yield printable(f"After: the check afterwards could not run: {report.no_after}")
+    if report.not_in_file:
+        yield printable(_cut(report))
     yield printable(_closing(report))
+
+
+def _checked(when: str, result: RunResult) -> str:
+    """How a check ended, and what it did not look at."""
+    lines = [f"{when}: {closing_line(result)}"]
+    if reasons := list(not_looked_at(result)):
+        lines += ["", "Not looked at", *(f"  - {reason}" for reason in reasons)]
+    return "\n".join(lines)
+
+
+def _cut(report: RepairReport) -> str:
+    """What a file does not hold, since its check had shown a part only."""
+    total = report.chosen + report.not_in_file
+    return (
+        f"{report.source} holds {report.chosen:,} of {counted(total, 'defect')}: the others are "
+        "left. To have them all, check again with a higher --limit, or with --all-defects FILE, "
+        "and repair from that"
+    )
 
 
 def _closing(report: RepairReport) -> str:
     if report.over_limit:
         return f"nothing was changed: {report.over_limit}"
-    if not report.done:
-        if not report.plan.actions:
-            return "there is nothing to repair"
-        changes = counted(report.plan.changes, "change")
-        if report.patch is not None:
-            return f"nothing was changed; a patch of {changes} is in {report.patch.directory}"
-        if report.only_read is not None:
-            return (
-                f"nothing was changed; {changes} would be made, but {report.only_read}. To get "
-                "them as files, add --patch DIR"
-            )
-        return f"nothing was changed; {changes} would be made. To make them, add --execute"
+    if report.done:
+        return _done(report)
+    if not report.plan.actions:
+        return _nothing(report)
+    changes = counted(report.plan.changes, "change")
+    is_one = report.plan.changes == 1
+    them = "it" if is_one else "them"
+    if report.patch is not None:
+        how = printable(how_to_apply(report.patch))
+        return f"nothing was changed; a patch of {changes} is in {report.patch.directory}. {how}"
+    if report.only_read is not None:
+        return (
+            f"nothing was changed; {changes} would be made, but {report.only_read}. To get "
+            f"{them} as files, add --patch DIR"
+        )
+    looked_at = "it is" if is_one else "each is"
+    told = f", as {report.source} says; {looked_at} looked at again then" if report.source else ""
+    return f"nothing was changed; {changes} would be made{told}. To make {them}, add --execute"
+
+
+def _nothing(report: RepairReport) -> str:
+    """Why there are no actions: only who has looked at everything can say that all is well."""
+    if report.plan.refusals:
+        return f"nothing was changed: {_refused(len(report.plan.refusals))}"
+    if report.is_incomplete:
+        return (
+            "nothing was changed: not everything was looked at, so nobody knows whether there is "
+            "something to repair"
+        )
+    if report.not_in_file:
+        return "nothing was changed: the file holds none of the defects that were asked for"
+    if report.found and not report.chosen:
+        where = f" in {report.source}" if report.source else ""
+        some = "the defect" if report.found == 1 else f"none of the {report.found:,} defects"
+        none = f"{some}{where} {'is not' if report.found == 1 else 'is'}"
+        return f"nothing was changed: {none} one that was asked for, by table, --index and --kind"
+    return "there is nothing to repair"
+
+
+def _refused(number: int) -> str:
+    return "the defect was refused" if number == 1 else f"all {number:,} defects were refused"
+
+
+def _done(report: RepairReport) -> str:
     told = [f"{number:,} {_OUTCOMES[outcome]}" for outcome, number in report.counts.items()]
-    undo = f"; to take it back: scrub undo {report.run} --execute" if report.run else ""
     left = f"; {counted(len(report.left), 'place')} still not in order" if report.left else ""
+    undo = f"; to take it back: scrub undo {report.run} --execute" if report.can_be_undone else ""
     return f"{'; '.join(told)}{left}{undo}"
 
 
@@ -179,84 +235,19 @@ def _recovery(action: Action) -> str:
     )
 
 
-def repair_as_json(report: RepairReport) -> str:
-    return json.dumps(repair_record(report), indent=2, allow_nan=False) + "\n"
-
-
-def repair_record(report: RepairReport) -> dict[str, Any]:
-    """A repair in plain values."""
-    done = {id(one.action): one for one in report.done}
-    counts = {str(outcome): number for outcome, number in report.counts.items()}
-    return {
-        "schema_version": 1,
-        "table": report.table,
-        "run": report.run,
-        "executed": bool(report.done),
-        "over_limit": report.over_limit,
-        "counts": counts,
-        "actions": [_action_record(action, done.get(id(action))) for action in report.plan.actions],
-        "refusals": [_refusal_record(refusal) for refusal in report.plan.refusals],
-        "lost_rows": [_lost_record(row) for row in report.plan.lost_rows],
-        "only_read": report.only_read,
-        "patch": patch_record(report.patch) if report.patch else None,
-    }
-
-
-def _action_record(action: Action, done: DoneAction | None) -> dict[str, Any]:
-    return {
-        "kind": action.kind,
-        "defect": action.defect,
-        "defect_kind": action.defect_kind,
-        "index": action.index,
-        "primary_key": _json(action.primary_key),
-        "before": _json(action.before),
-        "after": _json(action.after),
-        "statement": action.statement,
-        "outcome": done.outcome if done else None,
-        "in_order": done.in_order if done else None,
-        "reason": done.reason or None if done else None,
-        "recovery": None if action.lost is None else _recovery_record(action, action.lost),
-    }
-
-
-def _recovery_record(action: Action, lost: LostRow) -> dict[str, Any]:
-    return {
-        "told_by": {told.index: _json(told.entry) for told in lost.told},
-        "written_as_null": list(lost.absent_columns),
-        "puts": {index: _json(entry) for index, entry in action.puts},
-    }
-
-
-def _refusal_record(refusal: Refusal) -> dict[str, Any]:
-    return {
-        "defect": refusal.defect,
-        "defect_kind": refusal.defect_kind,
-        "index": refusal.index,
-        "primary_key": _json(refusal.primary_key),
-        "reason": refusal.reason,
-        "remedy": refusal.remedy,
-    }
-
-
-def _lost_record(row: LostRow) -> dict[str, Any]:
-    return {
-        "primary_key": _json(row.primary_key),
-        "columns": _json(row.columns),
-        "indexes": list(row.indexes),
-        "absent_columns": list(row.absent_columns),
-    }
-
-
-def _json(entry: Entry | None) -> dict[str, Any] | None:
-    return None if entry is None else {name: json_ready(value) for name, value in entry.items()}
-
-
 def undo_as_text(report: UndoReport) -> str:
+    if not report.changes:
+        return f"{_nothing_to_undo(report)}\n"
     if report.run is None:
-        changes = counted(report.changes, "change")
+        shown = changes_table(report.changes[:_SHOWN_MAX])
+        more = len(report.changes) - _SHOWN_MAX
+        them = "it" if len(report.changes) == 1 else "them"
         return (
-            f"run {report.of} of table {printable(report.table)} did {changes} that can be taken "
-            "back; nothing was changed. To take them back, add --execute\n"
+            f"{shown}\n"
+            + (f"and {more:,} more\n" if more > 0 else "")
+            + f"\nrun {printable(report.of)} of table {printable(report.table)} did "
+            f"{counted(len(report.changes), 'change')} that can be taken back; nothing was "
+            f"changed. To take {them} back, add --execute\n"
         )
     rows = [
         (
@@ -273,6 +264,14 @@ def undo_as_text(report: UndoReport) -> str:
     lines = [_table(headers, rows, len(report.done)), ""] if rows else []
     lines.append(f"{taken:,} taken back, {refused:,} refused")
     return "\n".join(lines) + "\n"
+
+
+def _nothing_to_undo(report: UndoReport) -> str:
+    run = f"run {printable(report.of)} of table {printable(report.table)}"
+    if report.undone_by:
+        by = ", ".join(map(printable, report.undone_by))
+        return f"nothing was changed: {run} was taken back already, by {by}"
+    return f"nothing was changed: {run} changed nothing, so there is nothing to take back"
 
 
 _OTHER = "the index holds something else by now"

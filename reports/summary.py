@@ -16,17 +16,6 @@ EXIT_MEANINGS: Mapping[int, str] = {
 _WORTH_TELLING = 0.05  # seconds: less would be shown as none
 
 
-def is_incomplete(outcome: CheckOutcome) -> bool:
-    """Whether something the check should have read was not; a defective check can be that too."""
-    if outcome.status is Status.DEFECTIVE:
-        return outcome.reason is not None or outcome.undecided > 0
-    return outcome.status is Status.INCOMPLETE
-
-
-def run_is_incomplete(result: RunResult) -> bool:
-    return result.status is Status.INCOMPLETE or any(map(is_incomplete, result.outcomes))
-
-
 def status_words(status: Status, *, incomplete: bool) -> str:
     """The status; defective and incomplete are said together, neither hides the other."""
     both = status is Status.DEFECTIVE and incomplete
@@ -55,7 +44,7 @@ def not_looked_at(result: RunResult) -> Iterator[str]:
     for table in result.tables:
         for outcome in table.checks:
             name = outcome_name(table, outcome)
-            if is_incomplete(outcome):
+            if outcome.is_incomplete:
                 yield f"{name}, incomplete: {printable(outcome.reason or 'no reason was given')}"
             elif outcome.status is Status.NOT_APPLICABLE:
                 yield f"{name}, not applicable: {printable(outcome.reason or '')}"
@@ -114,7 +103,7 @@ def closing_line(result: RunResult) -> str:
     rows = rows_read(result)
     starting = f", after {result.seconds_starting:,.1f} s in which Spark started"
     return (
-        f"{status_words(result.status, incomplete=run_is_incomplete(result))}: "
+        f"{status_words(result.status, incomplete=result.is_incomplete)}: "
         f"{counted(result.defects_total, 'defect')} in {counted(len(result.outcomes), 'check')}; "
         f"{counted(rows, 'row')} in {result.seconds:,.1f} s ({rate(rows, result.seconds)})"
         f"{starting if result.seconds_starting >= _WORTH_TELLING else ''}; "

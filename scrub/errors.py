@@ -47,6 +47,10 @@ class UsageError(ScrubError):
     """The command names something the catalog does not have, or combines what cannot be."""
 
 
+class NotRepairable(UsageError):
+    """The indexes of a table are in no store that repair writes to, so it has no journal."""
+
+
 class RelationMismatch(ScrubError):
     """A relation is not there, or is not what the catalog says it is."""
 

@@ -2,7 +2,7 @@
 """Defects of an earlier check, read back from its JSON or JSON lines."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,54 @@ _REDACTED = ("[redacted]", "[redacted, differs]")
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierResult:
-    """What a file tells: defects, and how many rows each table had."""
+class EarlierCheck:
+    """One check, without its defects."""
 
+    table: str
+    index: str | None
+    status: str | None
+    reason: str | None
+    is_incomplete: bool
+    counts: Mapping[DefectKind, int]
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierResult:
+    """What a file tells: defects, how many rows each table had, and what it leaves out."""
+
+    path: Path
     defects: tuple[Defect, ...]
     rows: Mapping[str, int]
-    shown: int | None  # how many defects the file says it holds, and how many there were
-    total: int | None
+    checks: tuple[EarlierCheck, ...] = ()  # none of --all-defects, which has defects only
+
+    def counted(
+        self, table: str, indexes: Collection[str] = (), kinds: Collection[DefectKind] = ()
+    ) -> int:
+        """How many defects its checks counted, whether or not it holds them; empty: all."""
+        return sum(
+            number
+            for check in self.checks
+            if check.table == table and (not indexes or check.index in indexes)
+            for kind, number in check.counts.items()
+            if not kinds or kind in kinds
+        )
+
+    def not_looked_at(self, table: str, indexes: Collection[str] = ()) -> str | None:
+        """Why it does not tell all defects that the table had; None if nothing says so."""
+        found = [
+            check
+            for check in self.checks
+            if check.table == table and (not indexes or check.index in indexes)
+        ]
+        if self.checks and not found:
+            of = f"index {', '.join(indexes)} of table {table}" if indexes else f"table {table}"
+            return f"{self.path} has no check of {of}"
+        reasons = [check.reason for check in found if check.is_incomplete]
+        if reasons:
+            return f"the check in {self.path} was incomplete: {reasons[0] or 'it does not say why'}"
+        if found and all(check.status == "not_applicable" for check in found):
+            return f"no check in {self.path} applied: {found[0].reason or 'it does not say why'}"
+        return None
 
 
 def read_result(path: Path) -> EarlierResult:
@@ -53,7 +94,6 @@ def _no_result(path: Path, why: str) -> UsageError:
 
 
 def _of_document(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield {"type": "run", **{k: v for k, v in document.items() if k not in ("defects", "tables")}}
     for table in document.get("tables", ()):
         for check in table.get("checks", ()):
             yield {"type": "check", "table": table["table"], **check}
@@ -78,14 +118,15 @@ def _of_lines(path: Path, text: str) -> Iterator[Mapping[str, Any]]:
 def _result(path: Path, records: list[Mapping[str, Any]]) -> EarlierResult:
     rows: dict[str, int] = {}
     defects: list[Defect] = []
-    shown = total = None
+    checks: list[EarlierCheck] = []
     for record in records:
         try:
             match record.get("type"):
-                case "run":
-                    shown, total = record.get("defects_shown"), record.get("defects_total")
-                case "check" if record.get("rows") is not None:
-                    rows[record["table"]] = max(rows.get(record["table"], 0), int(record["rows"]))
+                case "check":
+                    checks.append(_check(record))
+                    if record.get("rows") is not None:
+                        known = rows.get(record["table"], 0)
+                        rows[record["table"]] = max(known, int(record["rows"]))
                 case "defect":
                     defects.append(_defect(record))
         except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -95,7 +136,20 @@ def _result(path: Path, records: list[Mapping[str, Any]]) -> EarlierResult:
             f"{path} was written with --redact, so it does not say what entries should be",
             hint="check again without --redact",
         )
-    return EarlierResult(tuple(defects), rows, shown, total)
+    return EarlierResult(path, tuple(defects), rows, tuple(checks))
+
+
+def _check(record: Mapping[str, Any]) -> EarlierCheck:
+    reason = record.get("reason")
+    counts = record.get("counts") or {}
+    return EarlierCheck(
+        table=str(record["table"]),
+        index=record.get("index"),
+        status=record.get("status"),
+        reason=None if reason is None else str(reason),
+        is_incomplete=record.get("incomplete") is True,
+        counts={DefectKind(kind): int(number) for kind, number in counts.items()},
+    )
 
 
 def _is_redacted(defect: Defect) -> bool:

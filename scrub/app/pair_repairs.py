@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrub.catalog import Catalog
-from scrub.errors import UsageError
+from scrub.errors import NotRepairable, UsageError
 from scrub.model.defect import Defect
 from scrub.model.repair import RepairPlan
 from scrub.model.table import Table
@@ -19,7 +19,7 @@ def open_pair_repairs(catalog: Catalog, table: Table) -> "DeltaPairRepairs | Pos
     """The store of a table's pairs; says why there is none."""
     elsewhere = [index.name for index in table.indexes if index.store != table.store]
     if elsewhere:
-        raise UsageError(
+        raise NotRepairable(
             f"index {elsewhere[0]} is in another store than table {table.name}, so a row and its "
             "pair cannot be looked at in one moment",
             hint="have the system that owns the pairs write them again",
@@ -34,7 +34,7 @@ def open_pair_repairs(catalog: Catalog, table: Table) -> "DeltaPairRepairs | Pos
             from scrub.stores.delta_pair_repairs import DeltaPairRepairs
 
             return DeltaPairRepairs(store)
-    raise UsageError(
+    raise NotRepairable(
         f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read",
         hint="pairs are repaired in Delta and PostgreSQL; write these again with the system that "
         "owns them",

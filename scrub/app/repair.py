@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repairing indexes: plan, execute, undo, and look at the journal."""
+"""Repairing indexes: plan, execute, and check again."""
 
-import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repair.executing import Executor
@@ -14,30 +11,30 @@ from repair.planning import plan_repair
 from repair.recovering import recovering, settle_recoveries
 from scrub.app.check_tables import run_check
 from scrub.app.delta_selection import lazy_session
-from scrub.app.earlier_result import read_result
+from scrub.app.earlier_result import EarlierResult, read_result
 from scrub.app.pair_repairs import plan_for_pairs, seen_by_repair
-from scrub.app.repair_stores import OnlyRead, open_repairs, open_repairs_or_rows
+from scrub.app.repair_journal import new_run
+from scrub.app.repair_limits import over_limit, too_many_defects
+from scrub.app.repair_stores import OnlyRead, open_repairs_or_rows
 from scrub.app.row_presence import RowPresence, keys_told_twice
 from scrub.app.selection import near
 from scrub.catalog import Catalog, load_catalog
-from scrub.errors import UsageError
+from scrub.errors import ScrubError, UsageError
 from scrub.model.defect import Defect
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.repair import (
     Action,
     ActionKind,
+    ActionOutcome,
     DoneAction,
     RepairPlan,
     RepairReport,
     RepairRequest,
-    UndoneChange,
-    UndoReport,
 )
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult
 from scrub.model.table import Table
 from scrub.stores.base import SessionProvider
-from scrub.stores.repairing import JournalRecord, RepairingStore, RunRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,62 +66,6 @@ def execute_repair(
         return report if report.over_limit else repair.executed(report)
 
 
-def preview_undo(catalog: Path, run: str) -> UndoReport:
-    """What undoing a run would take back."""
-    with _found_run(catalog, run) as (_, _, record, changes):
-        return UndoReport(of=run, table=record.table, started=record.started, changes=len(changes))
-
-
-def execute_undo(
-    catalog: Path, run: str, *, on_progress: ProgressListener = ignore_progress
-) -> UndoReport:
-    """Take back what a run did, where its result is still there."""
-    with _found_run(catalog, run) as (loaded, store, record, changes):
-        own = _new_run()
-        executor = Executor(store, seen_by_repair(loaded.tables[record.table]), own)
-        executor.tell = lambda n: on_progress(Progress(phase="undoing", rows_done=n))
-        done = executor.undo(run)
-    return UndoReport(
-        of=run,
-        table=record.table,
-        started=record.started,
-        changes=len(changes),
-        run=own,
-        done=tuple(
-            UndoneChange(
-                index=change.index,
-                kind=change.kind,
-                primary_key=change.primary_key,
-                outcome=applied.outcome,
-                reason=applied.reason,
-            )
-            for change, applied in done
-        ),
-    )
-
-
-def list_runs(catalog: Path) -> list[RunRecord]:
-    """The repairs and undos that all stores remember, the latest first."""
-    with ExitStack() as stack:
-        stores = _all_stores(load_catalog(catalog), stack)
-        # Several tables may share a store, which remembers the runs of all of them.
-        found = {record.run: record for _, store in stores for record in store.runs()}
-    return sorted(found.values(), key=lambda record: record.started, reverse=True)
-
-
-def show_run(catalog: Path, run: str) -> tuple[RunRecord, list[JournalRecord]]:
-    """One run and what it did."""
-    with _found_run(catalog, run) as (_, store, record, _):
-        return record, list(store.journal(run))
-
-
-def forget_runs(catalog: Path, days: float) -> int:
-    """Remove from the journals what ended longer ago; undone it cannot be any more."""
-    before = datetime.now(UTC) - timedelta(days=days)
-    with ExitStack() as stack:
-        return sum(store.forget(before) for _, store in _all_stores(load_catalog(catalog), stack))
-
-
 class Repair:
     """A request with its catalog read; Spark starts if a check needs it."""
 
@@ -150,20 +91,42 @@ class Repair:
             raise OnlyRead(self.store.why)
 
     def previewed(self) -> RepairReport:
-        defects, rows, before, over = self._defects()
+        file = self.request.from_file
+        if file is not None:
+            return self._from_file(read_result(file))
+        before = self._check(self.request.max_changes, self.request.indexes, self.request.where)
+        rows = max((o.rows for o in before.outcomes if o.rows is not None), default=None)
+        report = self._report(before.defects, rows)
+        over = too_many_defects(before, self.request) or report.over_limit
+        return replace(report, before=before, found=before.defects_total, over_limit=over)
+
+    def _from_file(self, result: EarlierResult) -> RepairReport:
+        report = self._report(result.defects, result.rows.get(self.table.name))
+        request = self.request
+        counted = result.counted(self.table.name, request.indexes, request.kinds)
+        return replace(
+            report,
+            source=request.from_file,
+            not_in_file=max(0, counted - report.chosen),
+            not_looked_at=result.not_looked_at(self.table.name, request.indexes),
+        )
+
+    def _report(self, defects: Sequence[Defect], rows: int | None) -> RepairReport:
         chosen = [defect for defect in defects if self._is_meant(defect)]
-        plan = self._planned(chosen)
+        plan = self._planned(chosen, defects)
         if self.request.recover_rows:
             plan = settle_recoveries(plan, self.table, self.store, chosen)
         return RepairReport(
             table=self.table.name,
             plan=self._with_statements(plan),
-            before=before,
-            over_limit=over or self._over_limit(plan, rows),
+            before=None,
+            found=len(defects),
+            chosen=len(chosen),
+            over_limit=over_limit(plan.changes, rows, self.request),
             only_read=self.store.why if isinstance(self.store, RowPresence) else None,
         )
 
-    def _planned(self, chosen: Sequence[Defect]) -> RepairPlan:
+    def _planned(self, chosen: Sequence[Defect], found: Sequence[Defect]) -> RepairPlan:
         if self.table.kv is not None:
             return plan_for_pairs(chosen, self.table, self.store)
         keys = keys_told_twice(chosen)
@@ -172,11 +135,11 @@ class Repair:
             (self.table.name, key) for key, is_there in zip(keys, there, strict=True) if is_there
         ]
         tables = {self.table.name: self.table}
-        return plan_repair(chosen, tables, present, self.request.recover_rows)
+        return plan_repair(chosen, tables, present, self.request.recover_rows, others=found)
 
     def executed(self, report: RepairReport) -> RepairReport:
         assert not isinstance(self.store, RowPresence), "it was demanded to be writable"
-        run = _new_run()
+        run = new_run()
         executor = Executor(
             self.store,
             seen_by_repair(self.table),
@@ -190,16 +153,26 @@ class Repair:
         done = executor.repair(entries) if entries or executor.cut_off else []
         for action in report.plan.actions:
             if action.kind is ActionKind.REINDEX:
-                done.append(self._reindexed(action))
-        after = self._check(limit=100) if self.request.verify else None
-        return replace(report, run=run if entries else None, done=tuple(done), after=after)
+                done.append(self._reindexed(action, is_first=not done))
+        report = replace(report, run=run if entries else None, done=tuple(done), is_executed=True)
+        return self._verified(report) if self.request.verify else report
 
-    def _reindexed(self, action: Action) -> DoneAction:
-        from scrub.model.repair import ActionOutcome
+    def _verified(self, report: RepairReport) -> RepairReport:
+        """The whole table is checked; whatever stops that, what was done has to be told."""
+        try:
+            return replace(report, after=self._check(limit=100))
+        except ScrubError as error:
+            return replace(report, no_after=error.with_hint)
 
+    def _reindexed(self, action: Action, is_first: bool) -> DoneAction:
         assert action.statement is not None, "the plan has the statement"
         self._on_progress(Progress(phase=f"rebuilding {action.index}"))
-        self.store.reindex(action.statement)  # type: ignore[union-attr]
+        try:
+            self.store.reindex(action.statement)  # type: ignore[union-attr]
+        except ScrubError as error:
+            if is_first:
+                raise
+            return DoneAction(action, ActionOutcome.REFUSED, False, error.with_hint)
         return DoneAction(action, ActionOutcome.DONE)
 
     def _with_statements(self, plan: RepairPlan) -> RepairPlan:
@@ -215,30 +188,15 @@ class Repair:
 
         return replace(plan, actions=tuple(map(stated, plan.actions)))
 
-    def _defects(self) -> tuple[Sequence[Defect], int | None, RunResult | None, str | None]:
-        """Defects, rows of the table if known, the check if one was made, and why too many."""
-        if self.request.from_file is not None:
-            result = read_result(self.request.from_file)
-            rows = result.rows.get(self.table.name)
-            return result.defects, rows, None, None
-        before = self._check(limit=self.request.max_changes)
-        rows = max((o.rows for o in before.outcomes if o.rows is not None), default=None)
-        hidden = before.defects_total - len(before.defects)
-        over = (
-            f"there are {before.defects_total:,} defects, more than --max-changes "
-            f"{self.request.max_changes:,}"
-            if hidden > 0
-            else None
-        )
-        return before.defects, rows, before, over
-
-    def _check(self, limit: int) -> RunResult:
+    def _check(
+        self, limit: int, indexes: tuple[str, ...] = (), where: str | None = None
+    ) -> RunResult:
         return run_check(
             CheckRequest(
                 catalog=self.request.catalog,
                 tables=(self.table.name,),
-                indexes=self.request.indexes,
-                where=self.request.where,
+                indexes=indexes,
+                where=where,
                 limit=limit,
                 fresh=True,
             ),
@@ -254,26 +212,6 @@ class Repair:
             and (not request.indexes or defect.index in request.indexes)
             and (not request.kinds or defect.kind in request.kinds)
         )
-
-    def _over_limit(self, plan: RepairPlan, rows: int | None) -> str | None:
-        changes = plan.changes
-        if changes > self.request.max_changes:
-            return f"{changes:,} changes are more than --max-changes {self.request.max_changes:,}"
-        if rows is None and changes > 1 and self.request.max_fraction < 1:
-            source = self.request.from_file or "the check before"
-            return (
-                f"{source} does not say how many rows the table has, so nobody knows whether "
-                f"{changes:,} changes are more than --max-fraction {self.request.max_fraction:g} "
-                "of them; take a result of --format json, or say --max-fraction 1 to go by "
-                "--max-changes alone"
-            )
-        if rows is not None and changes > max(1.0, rows * self.request.max_fraction):
-            share = f"{changes / rows:.1%} of {rows:,} rows" if rows else "many for an empty table"
-            return (
-                f"{changes:,} changes are {share}, more than --max-fraction "
-                f"{self.request.max_fraction:g}; so much damage often has a cause of its own"
-            )
-        return None
 
 
 @contextmanager
@@ -305,40 +243,3 @@ def _table_of(catalog: Catalog, request: RepairRequest) -> Table:
         if name not in known:
             raise UsageError(f"there is no index {name} of {table.name}", hint=near(name, known))
     return table
-
-
-@contextmanager
-def _found_run(
-    path: Path, run: str
-) -> Iterator[tuple[Catalog, RepairingStore, RunRecord, list[JournalRecord]]]:
-    catalog = load_catalog(path)
-    with ExitStack() as stack:
-        known: list[str] = []
-        for table, store in _all_stores(catalog, stack):
-            runs = {record.run: record for record in store.runs() if record.table == table.name}
-            known += runs
-            if run in runs:
-                records = [r for r in store.journal(run) if r.undone_by is None]
-                yield catalog, store, runs[run], records
-                return
-    raise UsageError(f"no store of the catalog remembers a run {run}", hint=near(run, known))
-
-
-def _all_stores(
-    catalog: Catalog, stack: ExitStack | None = None
-) -> Iterator[tuple[Table, RepairingStore]]:
-    """A writable store for each table that is in one; the same store may come more than once."""
-    with ExitStack() as own:
-        sessions = stack if stack is not None else own
-        session = sessions.enter_context(lazy_session(None, None, ignore_progress))
-        for table in catalog.tables.values():
-            try:
-                store = open_repairs(catalog, table, session)
-            except UsageError:
-                continue
-            sessions.enter_context(closing(store))
-            yield table, store
-
-
-def _new_run() -> str:
-    return uuid.uuid4().hex[:12]

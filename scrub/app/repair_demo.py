@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from reports import as_json
 from scrub.app.check_tables import run_check
-from scrub.app.repair import execute_repair, execute_undo, preview_repair
+from scrub.app.repair import execute_repair, preview_repair
+from scrub.app.repair_journal import execute_undo
 from scrub.app.run_demo import SHORT_LIVED, DemoLake
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.repair import RepairReport, RepairRequest, UndoReport

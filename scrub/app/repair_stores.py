@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a table of the catalog to the store in which its indexes can be repaired."""
 
+from pathlib import Path
 from typing import Protocol
 
+from repair.planning import REFUSED
 from scrub.app.row_presence import RowPresence
-from scrub.catalog import Catalog
-from scrub.errors import UsageError
+from scrub.catalog import Catalog, load_catalog
+from scrub.errors import NotRepairable
+from scrub.model.result import RunResult
 from scrub.model.table import Table
 from scrub.stores.base import SessionProvider
 from scrub.stores.repairing import RepairingStore
+
+_REPAIRED_KINDS = ("postgres", "delta")
 
 
 class ClosableRepairs(RepairingStore, Protocol):
@@ -17,13 +22,30 @@ class ClosableRepairs(RepairingStore, Protocol):
     def close(self) -> None: ...
 
 
-class OnlyRead(UsageError):
+class OnlyRead(NotRepairable):
     """The table's indexes cannot be repaired in place; a patch of them can be written."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
             message, hint="--patch DIR, instead of --execute, writes the changes as files"
         )
+
+
+def repairable_tables(path: Path, result: RunResult) -> list[str]:
+    """Tables with defects that `scrub repair table` can do something about, where they are."""
+    catalog = load_catalog(path)
+    return [
+        found.table
+        for found in result.tables
+        if (table := catalog.tables.get(found.table)) is not None
+        and catalog.stores[table.store].kind in _REPAIRED_KINDS
+        and not _elsewhere(table)
+        and any(table.kv or kind not in REFUSED for one in found.checks for kind in one.counts)
+    ]
+
+
+def _elsewhere(table: Table) -> list[str]:
+    return [i.name for i in table.indexes if not i.native and i.store != table.store]
 
 
 def open_repairs_or_rows(
@@ -45,8 +67,7 @@ def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> Cl
         from scrub.app.pair_repairs import open_pair_repairs
 
         return open_pair_repairs(catalog, table)
-    elsewhere = [i.name for i in table.indexes if not i.native and i.store != table.store]
-    if elsewhere:
+    if elsewhere := _elsewhere(table):
         raise OnlyRead(
             f"index {elsewhere[0]} is in another store than table {table.name}, so a row and its "
             "entry cannot be looked at in one moment"

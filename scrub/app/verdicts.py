@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from reports.summary import is_incomplete
 from scrub.app.faults import FaultyCopy
 from scrub.app.key_values import DefectKey, Key, reported_key
 from scrub.model.result import RunResult
@@ -45,7 +44,7 @@ class Report:
             (table.table, outcome.index or "-"): outcome.reason or "not everything was read"
             for table in result.tables
             for outcome in table.checks
-            if is_incomplete(outcome)
+            if outcome.is_incomplete
         }
         return cls(defects=defects, incomplete=incomplete)
 

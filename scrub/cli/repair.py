@@ -15,8 +15,6 @@ from scrub.model.repair import RepairReport, RepairRequest
 from scrub.model.request import SparkOptions
 
 _LEFT_EXIT_CODE = 1
-_LIMIT_EXIT_CODE = 2
-_INCOMPLETE_EXIT_CODE = 3
 _execute = click.option("--execute", is_flag=True, help="Do it; without, only show what it is.")
 _format = click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
                        show_default=True, help="How the result is written.")  # fmt: skip
@@ -27,7 +25,7 @@ def repair() -> None:
     """Bring indexes to agree with their tables. Shows what it would do; --execute does it.
 
     Exits with 0 when nothing is left to repair, 1 when something was refused or is left, 2 when a
-    limit forbids it, 3 when the check before could not look at everything.
+    limit forbids it, 3 when a check before or afterwards could not look at everything.
     """
 
 
@@ -91,7 +89,7 @@ def repair() -> None:
     is_flag=True,
     help="Put rows back that the table lost and several indexes tell alike.",
 )
-@click.option("--verify", is_flag=True, help="Check the whole table afterwards.")
+@click.option("--verify", is_flag=True, help="Check the whole table afterwards, all indexes.")
 @click.option(
     "--patch",
     type=click.Path(path_type=Path),
@@ -115,17 +113,22 @@ def table(
 
     request = RepairRequest(kinds=tuple(map(_kind, kinds)), **given)
     if request.from_file is not None and request.where is not None:
-        raise click.UsageError("--where chooses rows to check; the defects of --from are given")
+        raise click.UsageError(
+            "--where chooses rows to check, and the defects of --from are given; choose among them "
+            "with --index and --kind, or check with --where and give that result to --from"
+        )
     if patch is not None and (execute or request.verify):
         other = "--execute" if execute else "--verify"
         raise click.UsageError(f"--patch changes nothing, so it does not go with {other}")
+    if request.verify and not execute:
+        raise click.UsageError("--verify checks what was repaired; add --execute, or leave it out")
     do: Callable[..., RepairReport] = execute_repair if execute else preview_repair
     if patch is not None:
         do = partial(write_patch, directory=patch)
     with shown_progress() as on_progress:
         report = do(request, spark_options=spark_options, on_progress=on_progress)
     _show(report, format_)
-    raise SystemExit(_exit_code(report))
+    raise SystemExit(report.exit_code)
 
 
 def _kind(name: str) -> DefectKind:
@@ -139,25 +142,11 @@ def _kind(name: str) -> DefectKind:
 
 
 def _show(report: RepairReport, format_: str) -> None:
-    from reports.repairs import repair_as_json, repair_as_text
+    from reports.repair_records import repair_as_json
+    from reports.repairs import repair_as_text
 
     render = repair_as_json if format_ == "json" else repair_as_text
     click.echo(render(report), nl=False)
-
-
-def _exit_code(report: RepairReport) -> int:
-    if report.over_limit:
-        return _LIMIT_EXIT_CODE
-    if report.after is not None:
-        return report.after.exit_code
-    is_left = bool(report.plan.refusals or report.left)
-    is_planned = bool(report.plan.actions) and not report.done and not report.patch
-    if is_left or is_planned:
-        return _LEFT_EXIT_CODE
-    is_incomplete = report.before is not None and any(
-        outcome.status == "incomplete" for outcome in report.before.outcomes
-    )
-    return _INCOMPLETE_EXIT_CODE if is_incomplete else 0
 
 
 @click.command()
@@ -167,7 +156,7 @@ def _exit_code(report: RepairReport) -> int:
 def undo(run: str, catalog: Path, execute: bool) -> NoReturn:
     """Take back what a repair did, where its result is still there."""
     from reports.repairs import undo_as_text
-    from scrub.app.repair import execute_undo, preview_undo
+    from scrub.app.repair_journal import execute_undo, preview_undo
 
     if not execute:
         click.echo(undo_as_text(preview_undo(catalog, run)), nl=False)
@@ -189,7 +178,7 @@ def journal() -> None:
 def list_(catalog: Path) -> None:
     """The repairs and undos that are remembered."""
     from reports.journals import runs_as_text
-    from scrub.app.repair import list_runs
+    from scrub.app.repair_journal import list_runs
 
     click.echo(runs_as_text(list_runs(catalog)), nl=False)
 
@@ -200,7 +189,7 @@ def list_(catalog: Path) -> None:
 def show(run: str, catalog: Path) -> None:
     """Every change of one run, before and after."""
     from reports.journals import run_as_text
-    from scrub.app.repair import show_run
+    from scrub.app.repair_journal import show_run
 
     click.echo(run_as_text(*show_run(catalog, run)), nl=False)
 
@@ -212,9 +201,11 @@ def show(run: str, catalog: Path) -> None:
 @_execute
 def prune(older_than: float, catalog: Path, execute: bool) -> None:
     """Forget old runs; they cannot be undone any more."""
-    from scrub.app.repair import forget_runs
+    from reports.journals import runs_to_forget_as_text
+    from reports.quantities import counted
+    from scrub.app.repair_journal import forget_runs, runs_to_forget
 
     if not execute:
-        click.echo("nothing was changed. To forget old runs, add --execute")
+        click.echo(runs_to_forget_as_text(runs_to_forget(catalog, older_than)), nl=False)
         return
-    click.echo(f"{forget_runs(catalog, older_than):,} runs forgotten")
+    click.echo(f"{counted(forget_runs(catalog, older_than), 'run')} forgotten")

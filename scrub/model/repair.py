@@ -2,7 +2,7 @@
 """What a repair would do, what it did, and what it refuses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -116,7 +116,7 @@ class RepairRequest:
     max_fraction: float = 0.05
     rows_per_second: int | None = None
     wait_limit: float = 60.0
-    verify: bool = False  # check the whole table afterwards
+    verify: bool = False  # check the whole table afterwards, whatever was chosen to repair
     recover_rows: bool = False  # put rows back that several indexes agree on
 
 
@@ -137,11 +137,17 @@ class RepairReport:
     table: str
     plan: RepairPlan
     before: RunResult | None  # None: the defects came from a file
+    source: Path | None = None  # that file
+    found: int = 0  # defects of the check or the file, whether or not they were asked for
+    chosen: int = 0  # those that were
+    not_in_file: int = 0  # defects that were asked for, and that the file counts but does not tell
+    not_looked_at: str | None = None  # why the file's check says nothing, or not everything
+    is_executed: bool = False
     run: str | None = None
     done: tuple[DoneAction, ...] = ()
     after: RunResult | None = None
+    no_after: str | None = None  # why the check afterwards could not run
     over_limit: str | None = None  # why nothing was written
-    notes: tuple[str, ...] = field(default=())
     only_read: str | None = None  # why nothing can be executed here
     patch: Patch | None = None  # the files that were written instead
 
@@ -157,6 +163,33 @@ class RepairReport:
         """Actions whose place is still not in order."""
         return tuple(one for one in self.done if one.in_order is False)
 
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether the journal has a change of this run."""
+        return self.run is not None and any(
+            one.outcome in (ActionOutcome.DONE, ActionOutcome.PUT_BACK)
+            and one.action.kind is not ActionKind.REINDEX
+            for one in self.done
+        )
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether there may be defects that nobody looked for."""
+        before = self.before is not None and self.before.is_incomplete
+        return before or self.not_looked_at is not None
+
+    @property
+    def exit_code(self) -> int:
+        """As docs/exit-codes.md says: a limit, what is left, and what nobody looked at."""
+        if self.over_limit:
+            return 2
+        if self.after is not None:
+            return self.after.exit_code
+        is_planned = bool(self.plan.actions) and not self.done and not self.patch
+        if is_planned or self.plan.refusals or self.left or self.not_in_file:
+            return 1
+        return 3 if self.is_incomplete or self.no_after else 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoneChange:
@@ -170,12 +203,24 @@ class UndoneChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RememberedChange:
+    """A change that a run did, as the journal has it."""
+
+    index: str
+    kind: ActionKind
+    before: Entry | None
+    after: Entry | None
+    undone_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UndoReport:
     """An undo; without `run`, nothing was changed."""
 
     of: str
     table: str
     started: datetime
-    changes: int  # that the run did and that are not taken back yet
+    changes: tuple[RememberedChange, ...]  # that the run did and that are not taken back yet
+    undone_by: tuple[str, ...] = ()  # the runs that took others of its changes back
     run: str | None = None
     done: tuple[UndoneChange, ...] = ()

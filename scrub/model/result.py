@@ -44,6 +44,13 @@ class CheckOutcome:
     def defects(self) -> int:
         return sum(self.counts.values())
 
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether something it should have read was not; a defective check can be that too."""
+        if self.status is Status.DEFECTIVE:
+            return self.reason is not None or self.undecided > 0
+        return self.status is Status.INCOMPLETE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableResult:
@@ -77,6 +84,11 @@ class RunResult:
     @property
     def status(self) -> Status:
         return worst(self.outcomes)
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether something was not looked at, or nothing at all."""
+        return self.status is Status.INCOMPLETE or any(one.is_incomplete for one in self.outcomes)
 
     @property
     def exit_code(self) -> int:

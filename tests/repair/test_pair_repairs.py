@@ -18,7 +18,8 @@ from reports import as_json
 from reports.repairs import repair_as_text
 from scrub.app import run_check
 from scrub.app.pair_repairs import open_pair_repairs
-from scrub.app.repair import execute_repair, execute_undo, preview_repair
+from scrub.app.repair import execute_repair, preview_repair
+from scrub.app.repair_journal import execute_undo
 from scrub.app.repair_patch import write_patch
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.defect import Defect, DefectKind

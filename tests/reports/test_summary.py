@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from reports import FORMATS, PLAN_FORMATS
-from reports.summary import EXIT_MEANINGS, closing_line, rows_read, run_is_incomplete
+from reports.summary import EXIT_MEANINGS, closing_line, rows_read
 from scrub.model.result import EXIT_CODES, Status
 from tests.reports.results import RESULTS, a_check, a_plan, a_run, a_table
 
@@ -15,7 +15,7 @@ from tests.reports.results import RESULTS, a_check, a_plan, a_run, a_table
 @pytest.mark.parametrize("report_format", FORMATS)
 def test_incomplete_never_looks_like_clean(name: str, report_format: str) -> None:
     result = RESULTS[name]()
-    assert run_is_incomplete(result)
+    assert result.is_incomplete
     assert "incomplete" in FORMATS[report_format](result)
     assert not closing_line(result).startswith("clean")
 

@@ -5,7 +5,6 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,28 @@ from hypothesis import strategies as st
 from repair.planning import plan_repair
 from reports import as_json, as_jsonl
 from reports.redaction import redact_result
+from reports.repair_records import repair_record
+from reports.repairs import repair_as_text
 from scrub.app.earlier_result import read_result
 from scrub.catalog import load_catalog
 from scrub.cli import main
-from scrub.cli.repair import _exit_code
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Entry, RepairPlan, RepairReport
+from scrub.model.result import Status
 from scrub.stores.repairing import RunRecord
 from tests.postgres_server import Database
 from tests.repair.postgres_ground import Ground, defect_of
-from tests.reports.results import RESULTS
+from tests.reports.results import RESULTS, a_check, a_run, a_table
 
 Scrub = Callable[..., int]
 ROWS = 100
+INAPPLICABLE = a_check("by_customer", Status.NOT_APPLICABLE, reason="--where names status")
+BEFORE = {
+    "incomplete": RESULTS["incomplete"](),
+    "not_applicable": a_run(a_table(INAPPLICABLE)),
+    "defective_and_incomplete": RESULTS["defective_and_incomplete"](),
+}
 
 
 @pytest.fixture
@@ -126,14 +133,25 @@ def test_a_repair_is_previewed_executed_shown_and_undone(
     assert scrub("journal show", said[1]) == 0
     assert "id=42" in capsys.readouterr().out
     assert scrub("undo", said[1]) == 0
-    assert "did 3 changes that can be taken back" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "did 3 changes that can be taken back" in shown
+    assert "id=1005" in shown, "each change is shown"
     assert ground.defects() == []
     assert scrub("undo --execute", said[1]) == 0
     assert "3 taken back, 0 refused" in capsys.readouterr().out
     assert ground.contents("by_customer") == before
     assert scrub("undo --execute", said[1]) == 0
-    assert "0 taken back, 0 refused" in capsys.readouterr().out
+    assert f"run {said[1]} of table orders was taken back already, by" in capsys.readouterr().out
+    assert scrub("journal list") == 0
+    (line,) = (
+        text for text in capsys.readouterr().out.splitlines() if text.startswith(f"{said[1]} ")
+    )
+    assert re.search(r" 3  \w{12}$", line), "three changes, undone by another run"
+    assert ground.database.rows("SELECT count(*) FROM scrub_runs") == [(2,)], "no empty run"
+    assert scrub("journal prune --older-than 0") == 0
+    assert "2 runs would be forgotten" in capsys.readouterr().out
     assert scrub("journal prune --older-than 0 --execute") == 0
+    assert "2 runs forgotten" in capsys.readouterr().out
     assert scrub("undo", said[1]) == 2
 
 
@@ -177,7 +195,9 @@ def test_over_a_limit_nothing_is_written_not_even_a_journal(
     before = ground.contents("by_customer")
     file = result_file(tmp_path, ground.defects(), rows=rows)
     assert scrub("repair table orders --execute --from", file, *options) == 2
-    assert "nothing was changed: 3 changes are" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "nothing was changed: 3 changes are" in told
+    assert ("if they are meant, add --max-" in told) is bool(rows)
     assert ground.contents("by_customer") == before
     assert ground.database.rows("SELECT to_regclass('scrub_runs')") == [(None,)]
 
@@ -198,6 +218,7 @@ def test_what_is_refused_is_listed_and_the_rest_is_done(
     assert scrub("repair table orders --execute --format json --from", file) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["counts"] == {"done": 3}
+    assert (told["executed"], told["exit_code"], told["from"]["file"]) == (True, 1, str(file))
     assert [refusal["defect_kind"] for refusal in told["refusals"]] == ["unique_violation"]
     assert {action["in_order"] for action in told["actions"]} == {True}
 
@@ -211,7 +232,104 @@ def test_defects_that_the_foreground_fixed_since_are_left_alone_and_reported_so(
         "INSERT INTO orders__by_customer SELECT customer_id, id, status FROM orders",
     )
     assert scrub("repair table orders --execute --from", file) == 0
-    assert "3 left alone: it was right already" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "3 left alone: it was right already" in told
+    assert "scrub undo" not in told, "there is nothing to take back"
+    ((run,),) = ground.database.rows("SELECT run FROM scrub_runs")
+    assert scrub("undo", run) == 0
+    assert f"run {run} of table orders changed nothing" in capsys.readouterr().out
+
+
+def test_what_was_repaired_is_told_when_the_check_afterwards_cannot_run(
+    ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An index that was not asked for is not there: the check afterwards is of the whole table."""
+    file = result_file(tmp_path, ground.defects())
+    catalog = tmp_path / "scrub.yaml"
+    document = json.loads(catalog.read_text())
+    document["tables"]["orders"]["indexes"]["by_status"] = {"columns": ["status"]}
+    catalog.write_text(json.dumps(document))
+    code = scrub("repair table orders --index by_customer --execute --verify --from", file)
+    told = capsys.readouterr().out
+    assert "the check afterwards could not run: " in told
+    assert "orders__by_status" in told
+    assert re.search(r"3 done; to take it back: scrub undo \w+ --execute", told)
+    assert code == 3
+    assert ground.defects() == []
+
+
+def test_a_file_that_was_cut_by_a_limit_is_not_told_as_everything(
+    ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = result_file(tmp_path, ground.defects())
+    document = json.loads(file.read_text())
+    counts = {"missing_secondary_index": 191, "wrong_stored_value": 1}
+    document["tables"][0]["checks"][0]["counts"] = counts | {"dangling_secondary_index": 1}
+    file.write_text(json.dumps(document))
+    assert scrub("repair table orders --execute --from", file) == 1
+    assert f"{file} holds 3 of 193 defects" in capsys.readouterr().out
+    assert scrub("repair table orders --execute --kind wrong_stored_value --from", file) == 0
+
+
+def test_a_file_of_an_incomplete_check_or_of_another_table_is_no_all_clear(
+    ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = result_file(tmp_path, [])
+    document = json.loads(file.read_text())
+    check = {"status": "incomplete", "incomplete": True, "reason": "no route to host"}
+    document["tables"][0]["checks"][0] |= check
+    file.write_text(json.dumps(document))
+    assert scrub("repair table orders --from", file) == 3
+    assert "no route to host" in capsys.readouterr().out
+    assert scrub("repair table others --from", file) == 3
+    assert "has no check of table others" in capsys.readouterr().out
+
+
+def test_nothing_of_what_was_asked_for_is_said_so(
+    ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = result_file(tmp_path, ground.defects())
+    assert scrub("repair table orders --kind null_violation --from", file) == 0
+    told = capsys.readouterr().out
+    assert f"none of the 3 defects in {file} is one that was asked for" in told
+    assert "nothing to repair" not in told
+
+
+def test_a_preview_from_a_file_says_that_the_file_says_so(
+    ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = result_file(tmp_path, ground.defects()[:1])
+    assert scrub("repair table orders --from", file) == 1
+    told = capsys.readouterr().out
+    assert f"1 change would be made, as {file} says; it is looked at again then. To make it" in told
+
+
+@pytest.mark.parametrize("command", ["journal list", "undo abc", "journal prune --older-than 1"])
+def test_a_store_that_cannot_be_opened_is_an_error_and_not_an_empty_journal(
+    scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    catalog = tmp_path / "scrub.yaml"
+    document = json.loads(catalog.read_text())
+    document["stores"]["shop"]["url"] = "postgresql://u@h:no/d"
+    catalog.write_text(json.dumps(document))
+    assert scrub(command) == 2
+    told = capsys.readouterr()
+    assert "remember" not in told.out + told.err
+    assert "url" in told.err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--verify"], "add --execute"),
+        (["--from", __file__, "--where", "id > 1"], "--index and --kind"),
+    ],
+)
+def test_options_that_do_not_go_together_say_what_to_do(
+    scrub: Scrub, capsys: pytest.CaptureFixture[str], options: list[str], says: str
+) -> None:
+    assert scrub("repair table orders", *options) == 2
+    assert says in capsys.readouterr().err
 
 
 def test_real_results_are_read_back_and_redacted_ones_are_refused(tmp_path: Path) -> None:
@@ -233,10 +351,26 @@ def test_a_value_that_looks_redacted_in_part_is_a_value(ground: Ground, tmp_path
     assert len(read_result(result_file(tmp_path, [defect])).defects) == 1
 
 
-def test_an_incomplete_check_before_a_repair_is_never_told_as_nothing_left() -> None:
-    report = RepairReport(table="orders", plan=RepairPlan((), ()), before=RESULTS["incomplete"]())
-    assert _exit_code(report) == 3
-    assert _exit_code(replace(report, before=RESULTS["clean"]())) == 0
+@pytest.mark.parametrize("name", ["incomplete", "not_applicable", "defective_and_incomplete"])
+def test_an_incomplete_check_before_a_repair_is_never_told_as_nothing_left(name: str) -> None:
+    report = RepairReport(
+        table="orders",
+        plan=RepairPlan((), ()),
+        before=BEFORE[name],
+        is_executed=True,
+    )
+    told, record = repair_as_text(report), repair_record(report)
+    assert report.exit_code == record["exit_code"] == 3
+    assert "nothing to repair" not in told
+    assert str(BEFORE[name].outcomes[-1].reason) in told
+    assert record["incomplete"] is record["before"]["incomplete"] is True
+    assert record["executed"] is True
+
+
+def test_a_clean_check_before_a_repair_is_an_all_clear() -> None:
+    report = RepairReport(table="orders", plan=RepairPlan((), ()), before=RESULTS["clean"]())
+    assert report.exit_code == 0
+    assert "there is nothing to repair" in repair_as_text(report)
 
 
 BROKEN = [

@@ -122,7 +122,8 @@ def test_a_patch_of_a_parquet_index_makes_it_right_when_it_is_applied(
     before = file.read_bytes()
     patch = lake / "patch"
     assert scrub("repair table orders --from", result, "--patch", patch) == 0
-    assert f"nothing was changed; a patch of 4 changes is in {patch}" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"nothing was changed; a patch of 4 changes is in {patch}. To apply it, " in told
     assert file.read_bytes() == before
     fixed = patched(pq.read_table(file), patch)
     order = [("id", "ascending")]
@@ -219,7 +220,8 @@ def test_what_is_refused_is_told_and_not_in_the_patch(
     result.write_text(json.dumps(document))
     assert scrub("repair table orders --from", result, "--patch", lake / "p") == 1
     manifest = json.loads((lake / "p" / "patch.json").read_text())
-    assert [refusal["defect_kind"] for refusal in manifest["refusals"]] == ["unique_violation"]
+    refused = [refusal["defect_kind"] for refusal in manifest["refusals"]]
+    assert refused == ["missing_secondary_index", "unique_violation"], "its place is taken"
 
 
 def test_a_share_of_unknown_rows_is_refused_unless_any_share_is_meant(
