@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub check`: compares tables with their indexes, and reads only."""
 
+import shlex
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -8,7 +10,9 @@ import click
 from scrub.cli import options
 from scrub.cli.emit import ReportOptions, emit_plan, emit_result, require_plan_format
 from scrub.cli.progress import shown_progress
+from scrub.errors import ScrubError
 from scrub.model.request import CheckRequest, SparkOptions
+from scrub.model.result import RunResult, Status
 
 
 @click.group()
@@ -51,7 +55,25 @@ def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOpt
     emit_result(result, report, redact=request.redact)
     if request.all_defects:
         click.echo(f"every defect is in {request.all_defects}", err=True)
+    if report.format == "text":
+        _tell_of_repair(request.catalog, result)
     raise SystemExit(result.exit_code)
+
+
+def _tell_of_repair(catalog: Path, result: RunResult) -> None:
+    if result.status is not Status.DEFECTIVE:
+        return
+    from reports.escaping import printable
+    from scrub.app.repair_stores import repairable_tables
+
+    try:
+        tables = repairable_tables(catalog, result)
+    except ScrubError:
+        return  # the catalog has gone since: that must not cost the result its exit code
+    chosen = [] if catalog == Path("scrub.yaml") else ["--catalog", str(catalog)]
+    for name in tables:
+        command = shlex.join(["scrub", "repair", "table", name, *chosen])
+        click.echo(printable(f"to see what a repair would do: {command}"), err=True)
 
 
 def _explain(request: CheckRequest, report: ReportOptions, spark_options: SparkOptions) -> NoReturn:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is typed becomes a request, and a result becomes output and an exit code."""
 
+import importlib
 import json
 import sys
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         fake.request, fake.spark_options = request, spark_options
         return a_plan()
 
+    importlib.import_module("scrub.app")  # before it could take the fake for its own
     module = ModuleType("scrub.app.check_tables")
     module.__dict__.update(run_check=run_check, explain_check=explain_check)
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -138,6 +140,26 @@ def test_results_go_to_stdout_and_nothing_else_does(app: SimpleNamespace, capsys
     captured = capsys.readouterr()
     assert json.loads(captured.out)["status"] == "clean"
     assert captured.err == ""
+
+
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
+def test_a_defective_table_that_can_be_repaired_is_told_so(
+    app: SimpleNamespace, capsys, tmp_path: Path, kind: str
+) -> None:
+    catalog = tmp_path / "scrub.yaml"
+    table = {
+        "store": "lake",
+        "columns": {"id": {"type": "bigint"}, "customer_id": {"type": "bigint"}},
+        "primary_key": ["id"],
+        "indexes": {"by_customer": {"columns": ["customer_id"]}},
+    }
+    stores = {"lake": {"kind": kind, "path": str(tmp_path)}}
+    document = {"version": 1, "stores": stores, "tables": {"orders": table}}
+    catalog.write_text(json.dumps(document))
+    app.result = RESULTS["defective"]()
+    assert scrub("table", "orders", "--catalog", str(catalog)) == 1
+    hint = f"to see what a repair would do: scrub repair table orders --catalog {catalog}\n"
+    assert capsys.readouterr().err == (hint if kind == "delta" else "")
 
 
 def test_redaction_reaches_the_report(app: SimpleNamespace, capsys) -> None:
