@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from repair.executing import Executor
@@ -154,6 +155,8 @@ class Repair:
         for action in report.plan.actions:
             if action.kind is ActionKind.REINDEX:
                 done.append(self._reindexed(action, is_first=not done))
+        if self.catalog.journal_days is not None:
+            self.store.forget(datetime.now(UTC) - timedelta(days=self.catalog.journal_days))
         report = replace(report, run=run if entries else None, done=tuple(done), is_executed=True)
         return self._verified(report) if self.request.verify else report
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A catalog file as tables, indexes and stores; or every mistake in it, at once."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from scrub.errors import CatalogError, UsageError
 from scrub.model.table import Store, Table
 
 VERSION = 1
+_KEYS = ("version", "stores", "tables", "journal_days")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,7 @@ class Catalog:
     path: Path
     stores: Mapping[str, Store]
     tables: Mapping[str, Table]
+    journal_days: float | None = None  # repairs that ended longer ago are forgotten; None: never
     # Place and format of stores before variables were filled in: what may be shown to people.
     as_written: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -55,7 +58,7 @@ def _read_text(path: Path) -> str:
 
 
 def _read_catalog(path: Path, root: Node, mistakes: Mistakes) -> Catalog:
-    section = Section(root, 1, "the catalog", ("version", "stores", "tables"), mistakes)
+    section = Section(root, 1, "the catalog", _KEYS, mistakes)
     section.require("version", f"write version: {VERSION}")
     version = section.text("version")
     if version not in (None, str(VERSION)):
@@ -71,7 +74,27 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes) -> Catalog:
         tables = read_tables(node, section.line_of("tables"), stores, mistakes)
     _refuse_shared_relations(tables, mistakes)
     as_written = dict(_as_written(section.node("stores")))
-    return Catalog(path=path, stores=stores, tables=tables, as_written=as_written)
+    return Catalog(
+        path=path,
+        stores=stores,
+        tables=tables,
+        journal_days=_days(section),
+        as_written=as_written,
+    )
+
+
+def _days(section: Section) -> float | None:
+    text = section.text("journal_days")
+    if text is None:
+        return None
+    try:
+        days = float(text)
+    except ValueError:
+        days = 0
+    if not 0 < days < math.inf:
+        section.add("journal_days", f"'{text}' is not a number of days", "write journal_days: 90")
+        return None
+    return days
 
 
 def _refuse_shared_relations(tables: Mapping[str, Table], mistakes: Mistakes) -> None:

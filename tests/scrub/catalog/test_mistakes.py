@@ -348,3 +348,10 @@ def test_whatever_the_file_holds_is_answered_with_mistakes(
     # Nothing but a CatalogError may come out.
     with suppress(CatalogError):
         load_catalog(path)
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "soon", "inf", "nan"])
+def test_days_of_the_journal_are_a_number_that_can_pass(tmp_path: Path, days: str) -> None:
+    mistake = the_mistake(tmp_path, f"journal_days: {days}\n" + HEAD + TABLE)
+    assert mistake.line == 1
+    assert mistake.message == f"'{days}' is not a number of days"

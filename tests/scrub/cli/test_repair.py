@@ -175,6 +175,28 @@ def test_what_a_cut_off_run_left_is_looked_at_even_if_there_is_nothing_to_repair
     assert "cut off" not in capsys.readouterr().out
 
 
+def test_runs_are_forgotten_after_the_days_that_the_catalog_says(
+    ground: Ground, scrub: Scrub, tmp_path: Path
+) -> None:
+    catalog = tmp_path / "scrub.yaml"
+    catalog.write_text(json.dumps({**json.loads(catalog.read_text()), "journal_days": 30}))
+    with ground.repairs() as store:
+        started = datetime.now(UTC)
+        for run in ("old", "new"):
+            store.begin(RunRecord(run=run, command="repair", table="orders", started=started))
+            store.end(run)
+    ground.database.run(
+        "UPDATE scrub_runs SET finished = now() - interval '31 days' WHERE run = 'old'",
+        "UPDATE scrub_runs SET finished = now() - interval '29 days' WHERE run = 'new'",
+    )
+    file = result_file(tmp_path, ground.defects())
+    assert scrub("repair table orders --execute --from", file) == 0
+    runs = [run for (run,) in ground.database.rows("SELECT run FROM scrub_runs")]
+    assert "old" not in runs
+    assert "new" in runs
+    assert len(runs) == 2
+
+
 @pytest.mark.parametrize(
     ("rows", "options"),
     [
