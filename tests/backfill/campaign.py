@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The long run: a million rows, eight clients, twenty kills for each method, a server restarted.
 
-    python -m tests.backfill.campaign [--rows N] [--kills N] [--rate N] [--seed N]
+    python -m tests.backfill.campaign [--rows N] [--kills N] [--rate N] [--seed N] [--only METHOD]
 
 It ends with 0 only if every index was published without a difference and no transaction failed.
 """
@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=300, help="transactions a second")
     parser.add_argument("--pace", type=int, default=25_000, help="rows a second, at most")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--only", type=Method, choices=list(Method), help="one of the methods")
     given = parser.parse_args()
     began = time.monotonic()
 
@@ -34,7 +35,7 @@ def main() -> int:
     chance = random.Random(given.seed)
     options = (*QUICK_JVM, "--rows-per-second", str(given.pace))
     with shop(given.rows) as orders:
-        for method in Method:
+        for method in [given.only] if given.only else Method:
             kills = Kills(orders, method, options, tell)
             moments = any_moments(method, chance, given.rows)
             with orders.traffic(given.rate) as traffic:
