@@ -302,11 +302,14 @@ def test_damage_leads_to_every_fault() -> None:
     seen: set[str | None] = set()
 
     @given(mutated(stored_pairs(table)))
-    @settings(max_examples=200, database=None, derandomize=True)
+    @settings(max_examples=200, database=None)
     def collect(pair: tuple[bytes, bytes]) -> None:
         seen.add(classify_pair(table, *pair))
 
-    collect()
+    for _ in range(20):  # a rare one may not come up at once
+        collect()
+        if seen == FAULTS:
+            break
     assert seen == FAULTS
 
 
