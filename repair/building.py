@@ -25,7 +25,7 @@ Gate = Callable[[], "str | None"]
 """Checks the new indexes; returns what is wrong with them."""
 
 _POLL_SECONDS = 0.05
-_RANGES_PER_WORKER = 4
+_RANGES_PER_WORKER = 8
 _BATCH = 1_000
 _NAMED_MAX = 5
 _ENDED = (State.PUBLIC, State.REVERSED)

@@ -125,6 +125,23 @@ def test_four_indexes_of_one_scan(database: Database, method: Method, state: Sta
 
 
 @both_methods
+def test_tombstones_are_found_without_reading_all_entries(
+    database: Database, method: Method
+) -> None:
+    """Nobody has analysed a new table, and it is published while writers wait."""
+    scans = "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 't__by_v'"
+    create = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL, s text)"
+    rows = "INSERT INTO t SELECT n, n, NULL FROM generate_series(1, 9) AS n"
+    with building(database, kv_table(unique=False), method, create, rows) as ground:
+        ground.advance_to(State.VALIDATING)
+        ground.build.connection.execute("SELECT pg_stat_force_next_flush()")
+        before = database.rows(scans)
+        ground.settle()
+        ground.build.connection.execute("SELECT pg_stat_force_next_flush()")
+        assert database.rows(scans) == before
+
+
+@both_methods
 def test_clash_names_rows_by_all_columns_of_their_key(database: Database, method: Method) -> None:
     database.run(CREATE)
     _written(database, ROWS)
