@@ -9,10 +9,10 @@ alone. What is planned here is judged once more when it is done.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from repair.planning import REFUSED, Reason, plan_repair
+from repair.planning import REFUSED, Reason, plan_repair, refuse
 from scrub.codec.kv.readable import columns_of
 from scrub.model.defect import Defect, DefectKind
-from scrub.model.repair import Action, ActionKind, Entry, Refusal, RepairPlan
+from scrub.model.repair import Action, ActionKind, Entry, RepairPlan
 from scrub.model.table import Table
 from scrub.stores.pair_demands import PairStore, entry_of_pair, pair_table
 from scrub.stores.pair_rows import TABLE, Pair, PairRows, is_deleted
@@ -72,7 +72,7 @@ def plan_pair_repair(defects: Sequence[Defect], table: Table, store: PairStore) 
             if isinstance(planned, Action):  # several defects may say the same of a pair
                 actions.setdefault(_what(planned), planned)
             else:
-                refusals.append(_refused(defect, planned))
+                refusals.append(refuse(defect, planned))
     return RepairPlan(tuple(actions.values()), tuple(refusals), lost.lost_rows)
 
 
@@ -148,7 +148,7 @@ class _Planning:
         plan = plan_repair(told, {self.table.name: self.table}, present)
         keys = [row.primary_key for row in plan.lost_rows]
         of_lost = [
-            _refused(defect, (refusal.reason, refusal.remedy))
+            refuse(defect, (refusal.reason, refusal.remedy))
             for refusal in plan.refusals
             if refusal.defect_kind is DefectKind.DANGLING and refusal.primary_key in keys
             for defect in families[refusal.defect]
@@ -304,15 +304,3 @@ def _what(action: Action) -> object:
         return None if entry is None else tuple(entry.values())
 
     return action.kind, action.index, bytes_of(action.before), bytes_of(action.after)
-
-
-def _refused(defect: Defect, why: Reason) -> Refusal:
-    return Refusal(
-        defect=defect.id,
-        defect_kind=defect.kind,
-        table=defect.table,
-        index=defect.index,
-        primary_key=defect.primary_key,
-        reason=why[0],
-        remedy=why[1],
-    )

@@ -102,7 +102,7 @@ def plan_repair(
         if index is not None and index.native and defect.kind is not DefectKind.UNIQUE_VIOLATION:
             place = (defect.table, index.name)
             if place in shared:
-                refusals.append(_refuse(defect, _SHARED))
+                refusals.append(refuse(defect, _SHARED))
             elif place not in reindexed:
                 reindexed.add(place)
                 actions.append(_reindex(defect, index))
@@ -110,7 +110,7 @@ def plan_repair(
         recovery = of_lost.get((defect.table, _key(defect.primary_key)))
         if recovery is not None and defect.kind is DefectKind.DANGLING:
             if not isinstance(recovery, Action):
-                refusals.append(_refuse(defect, recovery))
+                refusals.append(refuse(defect, recovery))
             continue
         place_of_row = (defect.table, defect.index, _key(defect.primary_key))
         action = (
@@ -121,7 +121,7 @@ def plan_repair(
         if isinstance(action, Action):
             actions.append(action)
         else:
-            refusals.append(_refuse(defect, action))
+            refusals.append(refuse(defect, action))
     actions += [found for found in of_lost.values() if isinstance(found, Action)]
     return RepairPlan(tuple(actions), tuple(refusals), tuple(lost))
 
@@ -237,7 +237,8 @@ def _reindex(defect: Defect, index: Index) -> Action:
     )
 
 
-def _refuse(defect: Defect, why: Reason) -> Refusal:
+def refuse(defect: Defect, why: Reason) -> Refusal:
+    """A defect that is left to people."""
     return Refusal(
         defect=defect.id,
         defect_kind=defect.kind,
