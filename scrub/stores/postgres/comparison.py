@@ -16,13 +16,13 @@ from scrub.model.types import ColumnType
 from scrub.stores.base import Compared
 from scrub.stores.postgres.column_types import as_sent
 
-_ROWS_BETWEEN_RESTS = 40_000  # ten or twenty milliseconds of work
+_ROWS_BETWEEN_RESTS = 40_000  # on average
 _REST_SECONDS = 0.01
 _REST = (
     f"CASE WHEN random() * {_ROWS_BETWEEN_RESTS} < 1 "
     f"THEN pg_sleep({_REST_SECONDS})::text IS NOT NULL ELSE true END"
 )
-"""Always true, and now and then it takes a while: one of two times the server does nothing."""
+"""Always true, and now and then it takes a while, in which others get on."""
 
 
 @dataclass(frozen=True, slots=True)

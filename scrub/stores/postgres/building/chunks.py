@@ -42,7 +42,7 @@ class ChunkSql:
     def plain(self, of: Range, rows: int) -> str:
         """The fast path for when nothing is in the way: fails as a whole if anything is.
 
-        To put without looking first costs half as much, and is as right: the unique index refuses
+        To put without looking first costs less, and is as right: the unique index refuses
         whatever finds an entry or a tombstone.
         """
         scanned = self._scanned(of, rows)

@@ -16,7 +16,7 @@ EQUAL_NULLS_VERSION = 150000
 
 
 def is_identified_late(entry: EntrySql, method: Method) -> bool:
-    """Whether entries are loaded before a unique index of them is made, which is faster by half.
+    """Whether entries are loaded before a unique index of them is made, which is faster.
 
     In a merge nobody but the builder writes there before, and it reads no row twice: entries that
     name their row are never the same. Those of a unique index may clash for a while.
