@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries of a merge that are loaded before anything tells them apart, and what that must stand."""
 
-import time
-
 import pytest
 
 from scrub.model.build import Method, State
-from scrub.stores.building import LOAD, GaveWay
-from scrub.stores.postgres.building.briefly import unhurriedly
+from scrub.stores.building import LOAD
 from tests.backfill.ground import Background, Ground, building, kv_table, persistently, until
 from tests.postgres_server import Database
 
@@ -59,26 +56,6 @@ def test_build_that_was_cut_off_after_identifying_goes_on(database: Database) ->
         assert ground.build.state is State.BACKFILLING
         ground.publish()
         ground.assert_right()
-
-
-def test_whoever_waits_for_a_long_transaction_goes_first(database: Database) -> None:
-    """As a TRUNCATE of the table, which empties the index: writers wait behind it."""
-    database.run("CREATE TABLE t (k int)")
-    waiting: list[Background] = []
-
-    def dawdle() -> None:
-        with unhurriedly(connection, database.url):
-            connection.execute("LOCK TABLE t IN SHARE MODE")
-            waiting.append(Background(lambda: database.run("TRUNCATE t")))
-            connection.execute("SELECT pg_sleep(60)")
-
-    with database.connect() as connection:
-        began = time.monotonic()
-        with pytest.raises(GaveWay):
-            dawdle()
-        assert time.monotonic() - began < 30
-        waiting[0].result()
-        assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)
 
 
 def test_truncate_while_entries_are_identified_empties_the_index(database: Database) -> None:

@@ -4,7 +4,7 @@
 A writer that waits for the builder looks for a deadlock after `deadlock_timeout`, and is the one
 who fails if there is one. So no transaction of the builder lives that long: its statements share
 less time than that, and when the time is up the builder takes back what it did and tries less.
-What cannot be divided, and seldom has anybody wait for it, may take longer: until somebody does.
+What cannot be divided, or seldom has anybody wait for it, may take longer: until somebody does.
 """
 
 import threading
@@ -15,25 +15,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrub.stores.building import GaveWay
-from scrub.stores.postgres.connections import connect, first_line, require_psycopg
+from scrub.stores.postgres.connections import first_line, require_psycopg
 
 if TYPE_CHECKING:
     import psycopg
 
 _SHARE_OF_DEADLOCK_TIMEOUT = 0.7
 _LOOK_SECONDS = 0.1
+_LOCK_MILLISECONDS = 200
+# Whoever waits to make a relation larger waits for a moment, not for a transaction.
 _WAITED_FOR = """
-    SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND %s = ANY(pg_blocking_pids(pid)))
+    SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype <> 'extend'
+                   AND %s = ANY(pg_blocking_pids(pid)))
 """
 _GAVE_WAY = ("57014", "55P03", "40P01", "40001")  # out of time, no lock, deadlock, not serializable
 
 
 @dataclass(slots=True)
 class Brief:
-    """A transaction that has little time."""
+    """A transaction that has little time, mostly."""
 
     connection: "psycopg.Connection[Any]"
-    deadline: float
+    deadline: float | None = None  # None: as much as it takes
 
     def live(self, seconds: float) -> None:
         """From now on: for what nobody could wait for so far, and somebody can from here."""
@@ -41,8 +44,9 @@ class Brief:
 
     def execute(self, statement: str, values: Sequence[object] | None = None) -> "Any":
         """Run a statement in what is left of the time."""
-        left = max(1, int((self.deadline - time.monotonic()) * 1000))
-        self.connection.execute(f"SET LOCAL statement_timeout = {left}")
+        if self.deadline is not None:
+            left = max(1, int((self.deadline - time.monotonic()) * 1000))
+            self.connection.execute(f"SET LOCAL statement_timeout = {left}")
         return self.connection.execute(statement, values)
 
 
@@ -55,42 +59,58 @@ def briefly(
     What is not `durable` may be gone after a crash of the server, but then whole, and with it the
     record that it was done.
     """
-    with _giving_way(connection):
-        if not durable:
-            connection.execute("SET LOCAL synchronous_commit = off")
+    with _giving_way(connection, durable):
         yield Brief(connection, time.monotonic() + seconds)
 
 
-@contextmanager
-def unhurriedly(connection: "psycopg.Connection[Any]", conninfo: str) -> Iterator[None]:
-    """A transaction that goes on until somebody waits for it; raises GaveWay then."""
-    done = threading.Event()
-    with connect(conninfo) as other, _giving_way(connection):
-        arguments = (other, connection.info.backend_pid, done)
-        watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
-        watcher.start()
+class Lookout:
+    """Sees, in a session of its own, whether anybody waits for a transaction, and stops it then."""
+
+    def __init__(
+        self, connection: "psycopg.Connection[Any]", other: "psycopg.Connection[Any]"
+    ) -> None:
+        self.connection = connection
+        self._other = other
+
+    def close(self) -> None:
+        self._other.close()
+
+    @contextmanager
+    def unhurriedly(self, durable: bool = True) -> Iterator[Brief]:
+        """A transaction that goes on until somebody waits for it; raises GaveWay then."""
+        done = threading.Event()
+        with _giving_way(self.connection, durable):
+            # Two that wait for each other are both seen to wait; and we never do so for long.
+            self.connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MILLISECONDS}")
+            watcher = threading.Thread(target=self._watch, args=(done,), daemon=True)
+            watcher.start()
+            try:
+                yield Brief(self.connection)
+            finally:
+                done.set()
+                watcher.join()  # so that it stops nothing else
+
+    def _watch(self, done: threading.Event) -> None:
+        psycopg = require_psycopg()
+        pid = self.connection.info.backend_pid
         try:
-            yield
-        finally:
-            done.set()
-            watcher.join()  # so that it stops nothing else
-
-
-def _watch(other: "psycopg.Connection[Any]", pid: int, done: threading.Event) -> None:
-    psycopg = require_psycopg()
-    with suppress(psycopg.Error):  # a server that is gone has nobody waiting
-        while not done.wait(_LOOK_SECONDS):
-            row = other.execute(_WAITED_FOR, (pid,)).fetchone()
-            if row is not None and row[0]:
-                other.execute("SELECT pg_cancel_backend(%s)", (pid,))
-            other.rollback()
+            while not done.wait(_LOOK_SECONDS):
+                row = self._other.execute(_WAITED_FOR, (pid,)).fetchone()
+                if row is not None and row[0]:
+                    self._other.execute("SELECT pg_cancel_backend(%s)", (pid,))
+        except psycopg.Error:
+            # Nobody looks out any more. A server that is gone has nothing to be stopped.
+            with suppress(psycopg.Error):
+                self.connection.cancel_safe(timeout=_LOOK_SECONDS)
 
 
 @contextmanager
-def _giving_way(connection: "psycopg.Connection[Any]") -> Iterator[None]:
+def _giving_way(connection: "psycopg.Connection[Any]", durable: bool) -> Iterator[None]:
     psycopg = require_psycopg()
     try:
         with connection.transaction():
+            if not durable:
+                connection.execute("SET LOCAL synchronous_commit = off")
             yield
     except psycopg.Error as error:
         _roll_back(connection)

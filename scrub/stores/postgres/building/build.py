@@ -20,7 +20,7 @@ from scrub.stores.building import (
 )
 from scrub.stores.postgres.building import merging, suspects
 from scrub.stores.postgres.building.blocking import blockers_of
-from scrub.stores.postgres.building.briefly import Brief, briefly, patience, unhurriedly
+from scrub.stores.postgres.building.briefly import Brief, Lookout, briefly, patience
 from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.chunks import SLOW_ROWS_MAX, ChunkSql, clashes, put
 from scrub.stores.postgres.building.entry_sql import EntrySql
@@ -74,24 +74,31 @@ class PostgresBuild:
         self.puts_plainly = puts_plainly  # while nothing is in the way
         self.builds = Builds(place.schema)
         self._connection: psycopg.Connection[Any] | None = None
+        self._lookout: Lookout | None = None
+        self._others_write = True  # for all that is known
         self._looking_first = 0  # chunks until something may be put without looking again
 
     @property
     def connection(self) -> "psycopg.Connection[Any]":
         if self._connection is None or self._connection.closed:
-            try:
-                self._connection = connect(self.place.conninfo)
-            except StoreUnavailable as error:
-                raise Disconnected(str(error), hint=error.hint) from error
-            self._connection.autocommit = True
+            self._connection = self._connect()
             self._connection.execute(f"SET work_mem = {literal(_SORTING_MEMORY)}")
             self._connection.execute(f"SET search_path = {self.place.entries[0].search_path}")
         return self._connection
+
+    def _connect(self) -> "psycopg.Connection[Any]":
+        try:
+            connection = connect(self.place.conninfo)
+        except StoreUnavailable as error:
+            raise Disconnected(str(error), hint=error.hint) from error
+        connection.autocommit = True
+        return connection
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        self._dismiss_lookout()
 
     @property
     def method(self) -> Method:
@@ -141,7 +148,7 @@ class PostgresBuild:
             for entry in self.place.entries:
                 if not is_identified_late(entry, self.method) or self._is_identified(entry):
                     continue
-                with unhurriedly(self.connection, self.place.conninfo):
+                with self._unhurriedly():
                     for statement in identifying_late(entry):
                         self.connection.execute(statement)
 
@@ -221,7 +228,7 @@ class PostgresBuild:
             return step
         must_move = self.method is Method.MERGE
         try:
-            with self._watched(LOAD, number), self._briefly() as brief:
+            with self._watched(LOAD, number), self._as_others_allow() as brief:
                 statement = self._statements.fast(of, rows)
                 step, is_whole = self._chunk(brief, statement, rows, must_move=must_move)
         except _Undone:
@@ -235,7 +242,7 @@ class PostgresBuild:
             return None
         psycopg = require_psycopg()
         try:
-            with self._watched(LOAD, of.number), self._briefly() as brief:
+            with self._watched(LOAD, of.number), self._as_others_allow() as brief:
                 statement = self._statements.plain(of, rows)
                 return self._chunk(brief, statement, rows, must_move=True)[0]
         except _Undone:
@@ -275,7 +282,7 @@ class PostgresBuild:
         Where it must move on and somebody else did that already, it is undone.
         """
         row = brief.execute(statement).fetchone()
-        scanned, wanted, done, moved, runner, pace, paused, others_write = row
+        scanned, wanted, done, moved, runner, pace, paused, self._others_write = row
         if runner != self.place.runner:
             raise Superseded(f"build {self.place.build} is run by another process")
         if must_move and not moved:
@@ -288,7 +295,7 @@ class PostgresBuild:
             finished=scanned < rows,
             rows_per_second=pace,
             paused=paused,
-            others_write=others_write,
+            others_write=self._others_write,
         )
         return step, is_whole
 
@@ -429,6 +436,29 @@ class PostgresBuild:
     def _briefly(self) -> AbstractContextManager[Brief]:
         """For steps that are simply done again if a crash of the server takes them back."""
         return briefly(self.connection, self._patience, durable=False)
+
+    def _as_others_allow(self) -> AbstractContextManager[Brief]:
+        """Such a step; without haste if the last one saw nobody who could wait for it."""
+        return self._briefly() if self._others_write else self._unhurriedly(durable=False)
+
+    @contextmanager
+    def _unhurriedly(self, durable: bool = True) -> Iterator[Brief]:
+        connection = self.connection
+        if self._lookout is None or self._lookout.connection is not connection:
+            self._dismiss_lookout()
+            self._lookout = Lookout(connection, self._connect())
+        try:
+            with self._lookout.unhurriedly(durable) as brief:
+                yield brief
+        except GaveWay:
+            self._others_write = True
+            self._dismiss_lookout()
+            raise
+
+    def _dismiss_lookout(self) -> None:
+        if self._lookout is not None:
+            self._lookout.close()
+            self._lookout = None
 
     def _demand_runner(self, record: Build | None = None) -> None:
         found = record or self.builds.get(self.connection, self.place.build)

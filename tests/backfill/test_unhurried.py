@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transactions of the builder that may take their time, until somebody waits for them."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import psycopg
+import pytest
+
+from scrub.model.build import Method, State
+from scrub.stores.building import GaveWay
+from scrub.stores.postgres.building.briefly import Lookout
+from tests.backfill.ground import Background, Ground, building, kv_table
+from tests.postgres_server import Database
+
+_CREATE = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL, s text)"
+_ROWS = "INSERT INTO t SELECT n, n % 7, NULL FROM generate_series(1, 20000) AS n"
+_LOOKING_OUT = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE '%pg_blocking_pids%'
+      AND pid <> pg_backend_pid()
+"""
+
+
+@contextmanager
+def _looking_out(database: Database) -> Iterator[tuple["psycopg.Connection[object]", Lookout]]:
+    with (
+        database.connect() as connection,
+        database.connect() as other,
+        closing(Lookout(connection, other)) as lookout,
+    ):
+        yield connection, lookout
+
+
+def test_whoever_waits_for_a_long_transaction_goes_first(database: Database) -> None:
+    """As a TRUNCATE of the table, which empties the index: writers wait behind it."""
+    database.run("CREATE TABLE t (k int)")
+    waiting: list[Background[None]] = []
+
+    def dawdle() -> None:
+        with lookout.unhurriedly() as transaction:
+            transaction.execute("LOCK TABLE t IN SHARE MODE")
+            waiting.append(Background(lambda: database.run("TRUNCATE t")))
+            transaction.execute("SELECT pg_sleep(60)")
+
+    with _looking_out(database) as (connection, lookout):
+        began = time.monotonic()
+        with pytest.raises(GaveWay):
+            dawdle()
+        assert time.monotonic() - began < 30
+        waiting[0].result()
+        assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)
+
+
+def test_a_transaction_that_nobody_looks_out_for_ends(database: Database) -> None:
+    """Whoever waited for it would have to wait for as long as it takes."""
+
+    def lose_the_session() -> None:
+        while not any(found for (found,) in database.rows(_LOOKING_OUT)):
+            time.sleep(0.05)
+
+    def dawdle() -> None:
+        with lookout.unhurriedly() as transaction:
+            losing = Background(lose_the_session)
+            try:
+                transaction.execute("SELECT pg_sleep(60)")
+            finally:
+                losing.result()
+
+    with _looking_out(database) as (connection, lookout):
+        began = time.monotonic()
+        with pytest.raises(GaveWay):
+            dawdle()
+        assert time.monotonic() - began < 30
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_long_transaction_waits_for_nobody(database: Database) -> None:
+    """Else a writer that waits for it in turn could be the one whom a deadlock fails."""
+    database.run("CREATE TABLE t (k int)")
+    with _looking_out(database) as (_, lookout), database.connect() as writer:
+        with writer.transaction():
+            writer.execute("LOCK TABLE t")
+            began = time.monotonic()
+            with pytest.raises(GaveWay), lookout.unhurriedly() as transaction:
+                transaction.execute("INSERT INTO t VALUES (1)")
+            assert time.monotonic() - began < 30
+        with lookout.unhurriedly() as transaction:
+            transaction.execute("INSERT INTO t VALUES (1)")
+    assert database.rows("SELECT k FROM t") == [(1,)]
+
+
+@pytest.fixture
+def impatient(database: Database) -> Iterator[Ground]:
+    """A build about to load, with less time for a brief transaction than a chunk takes."""
+    with building(database, kv_table(unique=False), Method.INIT_PUT, _CREATE, _ROWS) as ground:
+        ground.advance_to(State.BACKFILLING)
+        ground.build.__dict__["_patience"] = 0.002
+        yield ground
+
+
+def test_a_chunk_takes_its_time_while_nobody_writes(impatient: Ground) -> None:
+    with pytest.raises(GaveWay):
+        impatient.build.load_step(0, 20_000)
+    impatient.build._others_write = False
+    assert impatient.build.load_step(0, 20_000).rows == 20_000
+
+
+def test_a_chunk_that_gave_way_is_followed_by_brief_ones(impatient: Ground) -> None:
+    build = impatient.build
+    build._others_write = False
+    with impatient.writer() as writer:
+        writer.execute("BEGIN")
+        writer.execute("LOCK TABLE t__by_v IN SHARE MODE")
+        with pytest.raises(GaveWay):
+            build.load_step(0, 20_000)
+        writer.execute("COMMIT")
+    with pytest.raises(GaveWay):
+        build.load_step(0, 20_000)
+    assert impatient.entries() == []
+
+
+def test_a_build_that_lost_its_session_looks_out_for_the_new_one(impatient: Ground) -> None:
+    build = impatient.build
+    build._others_write = False
+    assert build.load_step(0, 10).rows == 10
+    build.connection.close()
+    assert build.load_step(0, 10).rows == 10
+    assert build._lookout is not None
+    assert build._lookout.connection is build.connection
+
+
+def test_somebody_who_writes_makes_chunks_brief(impatient: Ground) -> None:
+    build = impatient.build
+    build._others_write = False
+    with impatient.writer() as writer:
+        writer.execute("BEGIN")
+        writer.execute("UPDATE t SET s = 'mine' WHERE k = 20000")
+        assert build.load_step(0, 10).others_write
+        with pytest.raises(GaveWay):
+            build.load_step(0, 15_000)
+        writer.execute("COMMIT")
+    assert len(impatient.entries()) == 11
