@@ -166,11 +166,13 @@ class ChunkSql:
 
     def _checkpoint(self, of: Range, rows: int, read: str, path: str, complete: str) -> str:
         last = ", ".join(f"k{n} DESC" for n in range(len(self._keys)))
-        key = ", ".join(f"k{n}::text" for n in range(len(self._keys)))
+        names = ", ".join(f"k{n}" for n in range(len(self._keys)))
+        texts = ", ".join(f"k{n}::text" for n in range(len(self._keys)))
+        # As text only the one that is wanted: the server would make one of each before it sorts.
+        key = f"SELECT ARRAY[{texts}] FROM (SELECT {names} FROM {read} ORDER BY {last} LIMIT 1) AS l"
         return f"""
             UPDATE {self.builds.ranges} AS g
-            SET position = coalesce(
-                    (SELECT ARRAY[{key}] FROM {read} ORDER BY {last} LIMIT 1), g.position),
+            SET position = coalesce(({key}), g.position),
                 done = c.rows < {rows}, rows = g.rows + c.rows, entries = g.entries + c.put,
                 {path} = g.{path} + 1, conflicts = g.conflicts + c.wanted - c.put
             FROM counted c, {self.builds.builds} b
