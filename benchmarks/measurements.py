@@ -235,7 +235,10 @@ class Measurements:
             title = f"repair in {where}"
             damaged.repair()  # warm
             return joined(
-                [self._once(title, damaged.undo, damaged.repair) for _ in range(self.effort.repeat)]
+                [
+                    self._once(title, damaged.restore, damaged.repair)
+                    for _ in range(self.effort.repeat)
+                ]
             )
 
     # Pairs

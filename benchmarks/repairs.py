@@ -4,9 +4,10 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -36,6 +37,7 @@ class Damaged:
     """A table with about a thousand defects, and the result of a check that names them."""
 
     request: RepairRequest
+    take_back: Callable[[str], object]  # what a run did
     run: str | None = None
 
     def repair(self) -> None:
@@ -45,10 +47,10 @@ class Damaged:
         demand("places left", len(report.left), 0)
         self.run = report.run
 
-    def undo(self) -> None:
+    def restore(self) -> None:
         """As before, so that the next repair finds the same."""
         if self.run is not None:
-            execute_undo(self.request.catalog, self.run)
+            self.take_back(self.run)
             self.run = None
 
 
@@ -60,13 +62,16 @@ def damaged_lake(spark: SparkSession, lake: Lake) -> Iterator[Damaged]:
         home = Path(directory)
         (home / "lake").mkdir()
         (home / "lake" / TABLE).symlink_to(lake.table)
-        shutil.copytree(
-            lake.index(BY_CUSTOMER_DAMAGED),
-            home / "lake" / BY_CUSTOMER_DAMAGED.relation,
-            copy_function=os.link,
-        )
+        index = home / "lake" / BY_CUSTOMER_DAMAGED.relation
+
+        def copy_index(run: str | None = None) -> None:  # noqa: ARG001 - it is as if none had been
+            """An undo would bring the defects back in a small file, where they cost nothing."""
+            shutil.rmtree(index, ignore_errors=True)
+            shutil.copytree(lake.index(BY_CUSTOMER_DAMAGED), index, copy_function=os.link)
+
+        copy_index()
         shutil.copy(lake.catalog, home / "scrub.yaml")
-        yield _damaged(spark, home / "scrub.yaml", (BY_CUSTOMER_DAMAGED.name,))
+        yield _damaged(spark, home / "scrub.yaml", (BY_CUSTOMER_DAMAGED.name,), copy_index)
 
 
 @contextmanager
@@ -76,10 +81,16 @@ def damaged_shop(spark: SparkSession, rows: int) -> Iterator[Damaged]:
         with psycopg.connect(made.url, autocommit=True) as connection:
             connection.execute(damage)
             connection.execute("VACUUM ANALYZE")
-        yield _damaged(spark, made.catalog, ("by_customer",))
+        undo = partial(execute_undo, made.catalog)
+        yield _damaged(spark, made.catalog, ("by_customer",), undo)
 
 
-def _damaged(spark: SparkSession, catalog: Path, indexes: tuple[str, ...]) -> Damaged:
+def _damaged(
+    spark: SparkSession,
+    catalog: Path,
+    indexes: tuple[str, ...],
+    take_back: Callable[[str], object],
+) -> Damaged:
     request = CheckRequest(catalog=catalog, tables=(TABLE,), indexes=indexes, limit=2 * DEFECTS)
     result = run_check(request, spark=spark)
     demand("about so many defects", result.defects_total >= DEFECTS - 3, True)
@@ -88,5 +99,6 @@ def _damaged(spark: SparkSession, catalog: Path, indexes: tuple[str, ...]) -> Da
     return Damaged(
         RepairRequest(
             table=TABLE, catalog=catalog, indexes=indexes, from_file=file, max_fraction=1.0
-        )
+        ),
+        take_back,
     )

@@ -21,10 +21,12 @@ from scrub.model.table import Column
 from scrub.stores.delta_snapshot import DeltaSnapshot, SnapshotFile
 from scrub.stores.entry_states import comparable, identity
 from scrub.stores.in_parallel import in_parallel
-from scrub.stores.key_bounds import KeyBounds
+from scrub.stores.key_bounds import KeyBounds, Numbers
 from scrub.stores.locations import open_file
-from scrub.stores.native_scan import BATCH_ROWS, SplitReader, describe
+from scrub.stores.native_scan import SplitReader, describe
 from scrub.stores.unreadable import UnreadableSplit
+
+_BATCH_ROWS = 262_144  # of few columns, in most of which nothing is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,42 +78,50 @@ def _telling(shape: EntryShape, keys: pa.Table) -> pa.Table:
 
 def _candidates(
     snapshot: DeltaSnapshot, file: SnapshotFile, shape: EntryShape, bounds: KeyBounds
-) -> Iterator[tuple[pa.RecordBatch, "np.ndarray[tuple[int], np.dtype[np.int64]]"]]:
+) -> Iterator[tuple[pa.RecordBatch, Numbers]]:
     """Rows of one file that may be among the keys, with their numbers in the file."""
     schema = entry_schema(shape.columns)
-    groups, numbers = _groups(snapshot, file, bounds)
-    if not groups:
+    groups = _groups(snapshot, file, bounds)
+    if not groups.numbers:
         return
     split = Split(
-        uri=file.uri, bytes=file.bytes, partition=file.partition, row_groups=tuple(groups)
+        uri=file.uri, bytes=file.bytes, partition=file.partition, row_groups=groups.numbers
     )
     first = 0
     try:
-        for batch in SplitReader(split, shape.columns, snapshot.options, BATCH_ROWS).batches():
-            plain = _plain(batch, schema)
-            chosen = bounds.mask(plain)
-            rows = numbers[first : first + batch.num_rows]
+        for batch in SplitReader(split, shape.columns, snapshot.options, _BATCH_ROWS).batches():
+            chosen = bounds.candidates(batch)
+            if chosen.size:
+                yield _plain(batch.take(pa.array(chosen)), schema), groups.in_file(first + chosen)
             first += batch.num_rows
-            flags = chosen.to_numpy(zero_copy_only=False)
-            if flags.any():
-                yield plain.filter(chosen), rows[flags]
     except UnreadableSplit as error:
         raise _unreadable(snapshot, file, error.reason) from error
 
 
-def _groups(
-    snapshot: DeltaSnapshot, file: SnapshotFile, bounds: KeyBounds
-) -> tuple[list[int], "np.ndarray[tuple[int], np.dtype[np.int64]]"]:
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Some row groups of a file, which are read as if nothing were between them."""
+
+    numbers: tuple[int, ...]
+    ends: Numbers  # of each, among the rows that are read
+    skipped: Numbers  # rows before each that are not
+
+    def in_file(self, rows: Numbers) -> Numbers:
+        """The numbers that rows have in the whole file."""
+        found: Numbers = rows + self.skipped[np.searchsorted(self.ends, rows, side="right")]
+        return found
+
+
+def _groups(snapshot: DeltaSnapshot, file: SnapshotFile, bounds: KeyBounds) -> _Groups:
     try:
         with open_file(file.uri, snapshot.options) as opened:
             metadata = pq.read_metadata(opened)
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(snapshot, file, describe(error)) from error
-    sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-    starts = np.cumsum([0, *sizes])
-    groups = bounds.row_groups(metadata)
-    numbers = [np.arange(starts[number], starts[number + 1]) for number in groups]
-    return groups, np.concatenate([np.empty(0, np.int64), *numbers])
+    sizes = np.array([metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)], int)
+    chosen = bounds.row_groups(metadata)
+    ends = np.cumsum(sizes[chosen])
+    return _Groups(tuple(chosen), ends, np.cumsum(sizes)[chosen] - ends)
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

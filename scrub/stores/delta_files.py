@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrub.errors import RelationMismatch, StoreUnavailable
+from scrub.stores import parquet_columns
 from scrub.stores.delta_snapshot import DeltaSnapshot, SnapshotFile
+from scrub.stores.key_bounds import Numbers
 from scrub.stores.locations import join, open_file, open_filesystem
 from scrub.stores.native_scan import describe
 from scrub.stores.partition_values import partition_text
@@ -26,6 +28,7 @@ ROW_GROUP_ROWS = 65_536
 _LEFT_AS_THEY_ARE = "!$&'()+,-./:;=@_~"
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes; texts have none
 _DICTIONARY_SHARE = 0.75
+_GAPS_MAX = 1_000  # in a batch, of rows that are left out
 _TEXT_BOUND_MAX = 32  # characters; longer ones are left out, as other writers cut them off
 
 
@@ -47,11 +50,18 @@ class NewFiles:
         """A file's rows except those at some places; nothing if no other is left."""
         try:
             with open_file(file.uri, self._snapshot.options) as opened:
-                parquet = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
-                if parquet.metadata.num_rows == len(set(without)):
+                metadata = pq.read_metadata(opened)
+                if metadata.num_rows == len(set(without)):
                     return
+                parquet = pq.ParquetFile(
+                    opened,
+                    metadata=metadata,
+                    # Few distinct texts come and go as codes.
+                    read_dictionary=parquet_columns.dictionary_columns(metadata),
+                    coerce_int96_timestamp_unit="us",
+                )
                 kept = _kept(parquet, np.unique(np.array(without, np.int64)))
-                columns = _dictionary_columns(parquet.metadata)
+                columns = _dictionary_columns(metadata)
                 self._write(kept, parquet.schema_arrow, file.partition, columns)
         except (OSError, pa.ArrowException) as error:
             reason = describe(error)
@@ -84,6 +94,7 @@ class NewFiles:
                 schema,
                 compression="snappy",
                 use_dictionary=True if dictionary is None else (list(dictionary) or False),
+                store_schema=False,  # a text is a text, however it came here
             ) as writer,
         ):
             for batch in batches:
@@ -170,16 +181,29 @@ def _dictionary_columns(metadata: Any) -> list[str]:
     ]
 
 
-def _kept(
-    parquet: Any, without: "np.ndarray[tuple[int], np.dtype[np.int64]]"
-) -> Iterable[pa.Table]:
+def _kept(parquet: Any, without: Numbers) -> Iterable[pa.Table]:
     first = 0
     for batch in parquet.iter_batches(ROW_GROUP_ROWS):
-        numbers = np.arange(first, first + batch.num_rows)
+        start, end = np.searchsorted(without, [first, first + batch.num_rows])
+        kept = _without(batch, without[start:end] - first)
         first += batch.num_rows
-        kept = batch.filter(pa.array(~np.isin(numbers, without)))
         if kept.num_rows:
-            yield pa.Table.from_batches([kept])
+            yield kept
+
+
+def _without(batch: pa.RecordBatch, rows: Numbers) -> pa.Table:
+    """A batch except some rows. What lies between a few of them need not be copied."""
+    if rows.size > _GAPS_MAX:
+        return pa.Table.from_batches([batch.filter(pa.array(_all_but(batch.num_rows, rows)))])
+    starts, ends = [0, *(rows + 1)], [*rows, batch.num_rows]
+    stretches = [batch.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
+    return pa.Table.from_batches([one for one in stretches if one.num_rows], batch.schema)
+
+
+def _all_but(length: int, rows: Numbers) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    kept = np.ones(length, np.bool_)
+    kept[rows] = False
+    return kept
 
 
 def _by_partition(

@@ -80,6 +80,23 @@ def test_the_right_rows_of_a_large_file_are_taken(tmp_path: Path, ordered: bool)
     assert sorted(left) == [n for n in range(120_000) if n not in gone]
 
 
+def test_texts_of_a_file_that_is_written_again_stay_texts(tmp_path: Path) -> None:
+    """They pass through as codes, which other readers must not see."""
+    numbers = list(range(100_000))
+    rows = pa.table([numbers, numbers, [("open", "paid", None)[n % 3] for n in numbers]], SCHEMA)
+    write_deltalake(str(tmp_path / "by_customer"), rows)
+    given = entries(BY_CUSTOMER, (5, 5, None), (70_000, 70_000, "paid"))
+    assert set(writer(tmp_path).delete_if_equal(BY_CUSTOMER, given)) == {Outcome.WRITTEN}
+    (path,) = [file for file in (tmp_path / "by_customer").glob("part-*.parquet") if _is_ours(file)]
+    assert pq.read_schema(path).types == SCHEMA.types
+    left = pq.read_table(path).to_pylist()
+    assert left == [row for row in rows.to_pylist() if row["id"] not in (5, 70_000)]
+
+
+def _is_ours(file: Path) -> bool:
+    return pq.read_metadata(file).num_rows == 99_998
+
+
 def test_new_entries_touch_no_file_that_is_there(ten_files: Path) -> None:
     before = {a["path"] for a in pa.table(table(ten_files).get_add_actions()).to_pylist()}
     given = entries(BY_CUSTOMER, (97, 1000, "z"), (3, 2000, "y"), (50, 3000, "x"))

@@ -169,7 +169,9 @@ class ChunkSql:
         names = ", ".join(f"k{n}" for n in range(len(self._keys)))
         texts = ", ".join(f"k{n}::text" for n in range(len(self._keys)))
         # As text only the one that is wanted: the server would make one of each before it sorts.
-        key = f"SELECT ARRAY[{texts}] FROM (SELECT {names} FROM {read} ORDER BY {last} LIMIT 1) AS l"
+        key = (
+            f"SELECT ARRAY[{texts}] FROM (SELECT {names} FROM {read} ORDER BY {last} LIMIT 1) AS l"
+        )
         return f"""
             UPDATE {self.builds.ranges} AS g
             SET position = coalesce(({key}), g.position),
