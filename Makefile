@@ -6,11 +6,12 @@ READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 # One worker for tests that need Spark, the other for those that do not.
 WORKERS := --numprocesses 2 --dist loadgroup
-# Compiled loops are kept on disk: made beforehand, they are not made once for each worker.
+# Compiled loops are kept on disk: made beforehand, they are not made once for each worker. That takes
+# one core two minutes, in which the other can lint.
 COMPILE := $(BIN)/python -c 'import scrub.codec.kv.arrow_columns, scrub.codec.kv.batches, scrub.codec.kv.entries, scrub.codec.kv.ordering, scrub.codec.xxh64'
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup java demo lint check test fuzz torture bench lock clean
+.PHONY: help setup java demo lint compiled check test fuzz torture bench lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,12 +38,15 @@ lint: $(READY) ## style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint ## lint and the fast tests; needs no Java
+compiled: $(READY)
 	@$(COMPILE)
+
+check: ## lint and the fast tests; needs no Java
+	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	$(BIN)/pytest -m fast $(WORKERS) $(PYTEST_ARGS)
 
-test: setup lint ## lint and every test; what CI runs
-	@$(COMPILE)
+test: setup ## lint and every test; what CI runs
+	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	$(BIN)/pytest $(WORKERS) $(PYTEST_ARGS)
 
 fuzz: setup ## mutate a million pairs and compare every verdict with the reference

@@ -265,13 +265,13 @@ def building(m: Measurements) -> Iterator[Line]:
             target=Target(">=", 0.6),
             note=f"{m.shop_rows:,} rows, copy {found.copy.median:.2f} s; with the build's check",
         )
-    yield Line(
-        measurement="p99 of pgbench during a build / without",
-        ratio=found.p99_during / found.p99_alone,
-        target=Target("<=", 2.5),
-        note=f"8 clients, {found.p99_alone:.1f} ms alone, {found.p99_during:.1f} ms at "
-        f"{THROTTLE:,} rows/s",
-    )
+    for method, p99 in found.p99_during.items():
+        yield Line(
+            measurement=f"p99 of pgbench during a build with {method} / without",
+            ratio=p99 / found.p99_alone,
+            target=Target("<=", 2.5),
+            note=f"8 clients, {found.p99_alone:.1f} ms alone, {p99:.1f} ms at {THROTTLE:,} rows/s",
+        )
 
 
 def repairs(m: Measurements) -> Iterator[Line]:

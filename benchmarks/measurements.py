@@ -48,7 +48,7 @@ class BuildTimings:
     copy: Timing
     builds: dict[Method, Timing]
     p99_alone: float
-    p99_during: float
+    p99_during: dict[Method, float]
 
 
 class Measurements:
@@ -181,14 +181,15 @@ class Measurements:
                     found.append(self._once(f"build, {method}", site.clear, work))
             site.clear()
             seconds = TRAFFIC_SECONDS if self.rows > SMALL_ROWS_MAX else 1
-            before = site.p99(seconds)
-            during = site.p99_during_a_build(self.spark, Method.INIT_PUT, seconds)
-            site.clear()
-            after = site.p99(seconds)
+            alone, during = [site.p99(seconds)], {}
+            for method in Method:
+                during[method] = site.p99_during_a_build(self.spark, method, seconds)
+                site.clear()
+                alone.append(site.p99(seconds))
         return BuildTimings(
             copy=joined(copies),
             builds={method: joined(found) for method, found in builds.items()},
-            p99_alone=(before + after) / 2,
+            p99_alone=sum(alone) / len(alone),
             p99_during=during,
         )
 

@@ -19,9 +19,10 @@ from scrub.model.build import Method, State
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import LOAD, Clash, GaveWay, Superseded
-from scrub.stores.postgres.building.build import BuildPlace, PostgresBuild
+from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Build
 from scrub.stores.postgres.building.opening import ENDED, PostgresBuilds
+from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.connections import first_line, require_psycopg, without_secrets
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class PostgresBackfill:
         return BackfillPlan(
             table=self.table.name,
             indexes=tuple(index.name for index in self.indexes),
-            method=self.request.method,
+            method=self._method,
             rows=rows,
             steps=(
                 *made,
@@ -70,14 +71,17 @@ class PostgresBackfill:
                 f"load the rows in transactions of about {seconds:g} s, "
                 f"{self.request.parallel} at a time, "
                 + (f"at most {pace:,} rows/s" if pace else "as fast as they go"),
-                *(
-                    ["merge what was written meanwhile"]
-                    if self.request.method is Method.MERGE
-                    else []
-                ),
+                *(["merge what was written meanwhile"] if self._method is Method.MERGE else []),
                 "check every entry against the table, and publish only if all is well",
             ),
         )
+
+    @property
+    def _method(self) -> Method:
+        """Entries that name their row are loaded at once by a merge; unique ones by neither."""
+        if self.request.method is not None:
+            return self.request.method
+        return Method.INIT_PUT if any(index.unique for index in self.indexes) else Method.MERGE
 
     def run(
         self,
@@ -91,7 +95,7 @@ class PostgresBackfill:
                 builds.begin,
                 self.table,
                 self.indexes,
-                self.request.method,
+                self._method,
                 self.request.rows_per_second,
             )
             build = self._insistently(begin, builds, on_progress)

@@ -9,7 +9,7 @@ from scrub.app.backfill_delta import DeltaIndexStatus, DeltaState
 from scrub.app.backfill_verdict import why_not
 from scrub.errors import UsageError
 from scrub.model.backfill import CANCELLED, DROPPED, BackfillPlan, BackfillRequest, BackfillStatus
-from scrub.model.build import Method, State
+from scrub.model.build import State
 from scrub.model.progress import ProgressListener
 from scrub.model.table import Index, Store, Table
 
@@ -141,7 +141,7 @@ class DeltaBackfill:
     def _demand_no_pace(self) -> None:
         """Refuse what only builds in a database heed, rather than pass over it in silence."""
         given = {
-            f"--method {self.request.method}": self.request.method is not Method.INIT_PUT,
+            f"--method {self.request.method}": self.request.method is not None,
             "--rows-per-second": self.request.rows_per_second is not None,
             "--chunk-seconds": self.request.chunk_seconds is not None,
             "--pause-file": self.request.pause_file is not None,

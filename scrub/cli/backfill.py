@@ -58,9 +58,10 @@ def _gently(command: Any) -> Any:
 @_table
 @_indexes
 @options.catalog
-@click.option("--method", type=click.Choice([m.value for m in Method]), default="init_put",
-              show_default=True, help="Writers keep the new index from the start, or record what "
-              "they do, to be merged in afterwards. (PostgreSQL)")  # fmt: skip
+@click.option("--method", type=click.Choice([m.value for m in Method]),
+              help="Writers keep the new index from the start, or record what they do, to be "
+              "merged in afterwards. (PostgreSQL)  [default: merge, or init_put if an index is "
+              "unique]")  # fmt: skip
 @_pace
 @_gently
 @_wait
@@ -71,7 +72,7 @@ def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) 
     """Build indexes, check them, and publish them if they are clean."""
     from scrub.app.backfill import plan_backfill, run_backfill
 
-    given["method"] = Method(given["method"])
+    given["method"] = Method(given["method"]) if given["method"] else None
     request = BackfillRequest(**given)
     if not execute:
         _show_plan(plan_backfill(request), format_)

@@ -40,6 +40,10 @@ def show(table: str | None, catalog: Path) -> None:
         raise UsageError(f"the catalog has no table '{table}'", hint=hint)
     listings = describe_table(loaded.tables[table]) if table else describe_catalog(loaded)
     click.echo("\n\n".join(map(_rendered, listings)))
+    if table is None:
+        days = loaded.journal_days
+        kept = "without end" if days is None else f"for {days:g} days"
+        click.echo(f"\nrepairs can be undone {kept} (journal_days)")
 
 
 def _count(number: int, one: str, several: str) -> str:

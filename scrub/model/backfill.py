@@ -28,7 +28,7 @@ class BackfillRequest:
     table: str
     indexes: tuple[str, ...]
     catalog: Path = Path("scrub.yaml")
-    method: Method = Method.INIT_PUT
+    method: Method | None = None  # None: the one that suits the indexes
     parallel: int = 2
     rows_per_second: int | None = None
     chunk_seconds: float | None = None  # None: short while others write

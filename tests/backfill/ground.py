@@ -17,8 +17,9 @@ from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.model.types import ColumnType, TypeName
 from scrub.stores.building import LOAD, Clash, GaveWay, Step
 from scrub.stores.postgres.building.beginning import begin, entries_of
-from scrub.stores.postgres.building.build import BuildPlace, PostgresBuild
+from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Builds
+from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.connections import conninfo_of
 from tests.postgres_server import Database
 

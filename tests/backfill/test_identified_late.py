@@ -4,7 +4,7 @@
 import pytest
 
 from scrub.model.build import Method, State
-from scrub.stores.building import LOAD
+from scrub.stores.postgres.building.loading import Loading
 from tests.backfill.ground import Background, Ground, building, kv_table, persistently, until
 from tests.postgres_server import Database
 
@@ -31,15 +31,18 @@ def test_only_indexes_whose_entries_name_their_row_are_identified_late(
         ground.assert_right()
 
 
-def test_two_workers_at_one_range_put_its_rows_once(database: Database) -> None:
+def test_two_workers_at_one_range_put_its_rows_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One of them lost its session, and with it the claim, and does not know it."""
     with building(database, kv_table(unique=False), Method.MERGE, _CREATE, _ROWS) as ground:
         _loading(ground)
         other = ground.another()
-        stale = other._range(LOAD, 0)
+        stale = other.loading.range(0)
         persistently(lambda: ground.build.load_step(0, 4))
-        other._range = lambda *_: stale  # type: ignore[method-assign]
+        monkeypatch.setattr(Loading, "range", lambda *_: stale)
         step = persistently(lambda: other.load_step(0, 4))
+        monkeypatch.undo()
         other.close()
         assert (step.rows, step.finished) == (0, False)
         assert len(ground.entries()) == 4

@@ -75,8 +75,11 @@ def test_a_server_that_goes_away_while_a_chunk_gives_way_is_waited_for(database:
         build = ground.build
         pid = build.connection.info.backend_pid
 
+        def count() -> None:
+            build.builds.gave_way(build.connection, build.place.build, LOAD, 0)
+
         def give_way() -> None:
-            with build._watched(LOAD, 0):
+            with build.session.watched(count):
                 database.run(f"SELECT pg_terminate_backend({pid})")
                 raise GaveWay("a lock")
 

@@ -16,10 +16,10 @@ from psycopg import errors
 from scrub.model.build import INIT_PUT_DUTIES, Duties, Duty, Method, State
 from scrub.stores.building import LOAD, Step
 from scrub.stores.postgres.building import beginning, build, keeper, merging
-from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Range
 from scrub.stores.postgres.building.chunks import ChunkSql
 from scrub.stores.postgres.building.entry_sql import Arbiter, EntrySql
+from scrub.stores.postgres.building.loading import Loading
 from tests.backfill.ground import (
     PLENTY,
     STATES,
@@ -233,7 +233,7 @@ def test_delete_between_look_and_put_leaves_a_tombstone_that_the_put_meets(
         monkeypatch.setattr(ChunkSql, "_same", staticmethod(ChunkSql.same_or_tombstone))
     with building(database, kv_table(unique=True), Method.INIT_PUT, TABLE, ROWS) as ground:
         ground.advance_to(State.BACKFILLING)
-        ground.build.puts_plainly = False
+        ground.build.loading.puts_plainly = False
         with ground.writer() as writer:
             writer.execute("DELETE FROM t WHERE k = 5")
             step = Background(lambda: ground.build.load_step(0, PLENTY))
@@ -285,17 +285,17 @@ def test_row_that_moves_ahead_while_the_slow_path_waits_takes_no_other_row_along
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next chunk begins after the rows that were read, wherever one of them is by now."""
-    slow_step = PostgresBuild._slow_step
+    slow_step = Loading.slow_step
     with building(database, kv_table(unique=True), Method.INIT_PUT, TABLE, ROWS) as ground:
         database.run("UPDATE t SET s = 'leaves a tombstone' WHERE k = 1")
         ground.advance_to(State.BACKFILLING)
         with ground.writer() as writer:
 
-            def after_the_writer(build: PostgresBuild, of: Range, rows: int) -> Step:
+            def after_the_writer(loading: Loading, of: Range, rows: int) -> Step:
                 writer.execute("UPDATE t SET k = 100 WHERE k = 2")
-                return slow_step(build, of, rows)
+                return slow_step(loading, of, rows)
 
-            monkeypatch.setattr(PostgresBuild, "_slow_step", after_the_writer)
+            monkeypatch.setattr(Loading, "slow_step", after_the_writer)
             step = Background(lambda: ground.build.load_step(0, 3))
             until(ground.is_waiting)
             writer.commit()
@@ -519,7 +519,7 @@ def test_foreground_is_never_chosen_as_deadlock_victim(
             ground.build.plan_merge()
             step = partial(ground.build.merge_step, "by_v", 0, PLENTY)
         if not rule:
-            ground.build.__dict__["_patience"] = 10.0
+            ground.build.session.patience = 10.0
         with ground.writer() as writer:
             writer.execute("UPDATE t SET s = 'held' WHERE v = 'i'")
             builder = Background(lambda: persistently(step))

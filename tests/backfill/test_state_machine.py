@@ -413,7 +413,7 @@ class OnPostgres(Interleavings):
 
     def _be_impatient(self) -> None:
         """Less time than a server gives, since here it is always the open transaction."""
-        self.build.__dict__["_patience"] = _PATIENCE
+        self.build.session.patience = _PATIENCE
         self.__dict__.pop("known", None)
 
     @property

@@ -96,20 +96,20 @@ def impatient(database: Database) -> Iterator[Ground]:
     """A build about to load, with less time for a brief transaction than a chunk takes."""
     with building(database, kv_table(unique=False), Method.INIT_PUT, _CREATE, _ROWS) as ground:
         ground.advance_to(State.BACKFILLING)
-        ground.build.__dict__["_patience"] = 0.002
+        ground.build.session.patience = 0.002
         yield ground
 
 
 def test_a_chunk_takes_its_time_while_nobody_writes(impatient: Ground) -> None:
     with pytest.raises(GaveWay):
         impatient.build.load_step(0, 20_000)
-    impatient.build._others_write = False
+    impatient.build.session.others_write = False
     assert impatient.build.load_step(0, 20_000).rows == 20_000
 
 
 def test_a_chunk_that_gave_way_is_followed_by_brief_ones(impatient: Ground) -> None:
     build = impatient.build
-    build._others_write = False
+    build.session.others_write = False
     with impatient.writer() as writer:
         writer.execute("BEGIN")
         writer.execute("LOCK TABLE t__by_v IN SHARE MODE")
@@ -123,17 +123,17 @@ def test_a_chunk_that_gave_way_is_followed_by_brief_ones(impatient: Ground) -> N
 
 def test_a_build_that_lost_its_session_looks_out_for_the_new_one(impatient: Ground) -> None:
     build = impatient.build
-    build._others_write = False
+    build.session.others_write = False
     assert build.load_step(0, 10).rows == 10
     build.connection.close()
     assert build.load_step(0, 10).rows == 10
-    assert build._lookout is not None
-    assert build._lookout.connection is build.connection
+    assert build.session._lookout is not None
+    assert build.session._lookout.connection is build.connection
 
 
 def test_somebody_who_writes_makes_chunks_brief(impatient: Ground) -> None:
     build = impatient.build
-    build._others_write = False
+    build.session.others_write = False
     with impatient.writer() as writer:
         writer.execute("BEGIN")
         writer.execute("UPDATE t SET s = 'mine' WHERE k = 20000")

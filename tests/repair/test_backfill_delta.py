@@ -220,6 +220,7 @@ def test_a_preview_refuses_what_the_build_would_refuse(ground: DeltaGround) -> N
     ("given", "told"),
     [
         ({"method": Method.MERGE}, "--method merge"),
+        ({"method": Method.INIT_PUT}, "--method init_put"),
         ({"rows_per_second": 5, "chunk_seconds": 1.0}, "--rows-per-second, --chunk-seconds"),
         ({"pause_file": Path("pause")}, "--pause-file"),
     ],

@@ -135,6 +135,21 @@ def test_a_preview_shows_what_would_be_done_and_changes_nothing(
     assert shop.rows("SELECT to_regclass('scrub_builds')") == [(None,)]
 
 
+@pytest.mark.parametrize(
+    ("indexes", "method"),
+    [
+        ("by_customer", Method.MERGE),
+        ("by_email", Method.INIT_PUT),
+        ("by_customer by_email", Method.INIT_PUT),
+    ],
+)
+def test_without_a_method_the_build_takes_the_one_that_suits_its_indexes(
+    scrub: Scrub, capsys: pytest.CaptureFixture[str], indexes: str, method: Method
+) -> None:
+    assert scrub(f"run orders {indexes}") == 0
+    assert f"(about 400 rows), method {method}:" in capsys.readouterr().out
+
+
 def test_a_preview_for_programs(scrub: Scrub, capsys: pytest.CaptureFixture[str]) -> None:
     assert scrub("run orders by_customer --format json") == 0
     plan = json.loads(capsys.readouterr().out)

@@ -87,6 +87,18 @@ def test_show_tells_everything_but_secrets(capsys: pytest.CaptureFixture[str]) -
         assert told in shown
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [("", "undone without end"), ("journal_days: 30\n", "undone for 30 days (journal_days)")],
+)
+def test_show_tells_how_long_repairs_can_be_undone(
+    setting: str, said: str, catalog: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog.write_text(setting + CATALOG)
+    assert main.run(["catalog", "show"]) == 0
+    assert said in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("catalog")
 def test_show_of_an_unknown_table_names_those_there_are(
     capsys: pytest.CaptureFixture[str],

@@ -2,37 +2,28 @@
 """One build in PostgreSQL: its steps, each a transaction of its own."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
 from scrub.model.build import Method, State, duties_in
-from scrub.stores.building import (
-    LOAD,
-    Blocker,
-    Clash,
-    Disconnected,
-    GaveWay,
-    Step,
-    Superseded,
-)
+from scrub.stores.building import LOAD, Blocker, Clash, Step, Superseded
 from scrub.stores.postgres.building import merging, suspects
 from scrub.stores.postgres.building.blocking import blockers_of
-from scrub.stores.postgres.building.briefly import Brief, Lookout, briefly, patience
+from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.builds import Build, Builds, Range
-from scrub.stores.postgres.building.chunks import SLOW_ROWS_MAX, ChunkSql, clashes, put
+from scrub.stores.postgres.building.chunks import ChunkSql, clashes, put
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.keeper import keeping
+from scrub.stores.postgres.building.loading import Loading, Undone, clashes_told
+from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.building.relations_made import (
     dropping,
     finishing,
     identifying_late,
     is_identified_late,
 )
+from scrub.stores.postgres.building.session import BuildSession
 from scrub.stores.postgres.building.triggers import dropping_triggers, emptying
-from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
 from scrub.stores.postgres.quoting import literal
 from scrub.stores.postgres.relations import PARTITIONED, find_relation, leaves_of
 
@@ -43,27 +34,8 @@ EXCLUSIVE_MILLISECONDS = 100
 """How long the builder queues for a lock that writers would have to queue behind."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildPlace:
-    """Where a build is and what it makes: all that a task must be told."""
-
-    conninfo: str
-    schema: str
-    table_relation: str
-    build: int
-    runner: str
-    method: Method
-    entries: tuple[EntrySql, ...]
-
-
 _SAMPLED_ROWS = 50_000  # of whole pages, so of some hundred places
-_SORTING_MEMORY = "64MB"  # enough for the largest chunk; less is taken for smaller ones
-_CHUNKS_LOOKING_FIRST = 16
 _ALL = 1_000_000
-
-
-class _Undone(Exception):
-    """Takes back the transaction in which clashes were found."""
 
 
 class PostgresBuild:
@@ -71,34 +43,16 @@ class PostgresBuild:
 
     def __init__(self, place: BuildPlace, puts_plainly: bool = True) -> None:
         self.place = place
-        self.puts_plainly = puts_plainly  # while nothing is in the way
         self.builds = Builds(place.schema)
-        self._connection: psycopg.Connection[Any] | None = None
-        self._lookout: Lookout | None = None
-        self._others_write = True  # for all that is known
-        self._looking_first = 0  # chunks until something may be put without looking again
+        self.session = BuildSession(place.conninfo, place.entries[0].search_path)
+        self.loading = Loading(place, self.builds, self.session, puts_plainly)
 
     @property
     def connection(self) -> "psycopg.Connection[Any]":
-        if self._connection is None or self._connection.closed:
-            self._connection = self._connect()
-            self._connection.execute(f"SET work_mem = {literal(_SORTING_MEMORY)}")
-            self._connection.execute(f"SET search_path = {self.place.entries[0].search_path}")
-        return self._connection
-
-    def _connect(self) -> "psycopg.Connection[Any]":
-        try:
-            connection = connect(self.place.conninfo)
-        except StoreUnavailable as error:
-            raise Disconnected(str(error), hint=error.hint) from error
-        connection.autocommit = True
-        return connection
+        return self.session.connection
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        self._dismiss_lookout()
+        self.session.close()
 
     @property
     def method(self) -> Method:
@@ -106,16 +60,12 @@ class PostgresBuild:
 
     @property
     def record(self) -> Build:
-        with self._watched():
+        with self.session.watched():
             return self.builds.get(self.connection, self.place.build)
 
     @property
     def state(self) -> State:
         return self.record.state
-
-    @cached_property
-    def _patience(self) -> float:
-        return patience(self.connection)
 
     @property
     def paused(self) -> bool:
@@ -135,7 +85,7 @@ class PostgresBuild:
         """Compile and record in one transaction; functions are replaced without any lock."""
         if state is State.MERGE_DELETE_ONLY:
             self._identify_entries()
-        with self._watched(), self.connection.transaction():
+        with self.session.watched(), self.connection.transaction():
             self._demand_runner()
             for statement in self._functions(state):
                 self.connection.execute(statement)
@@ -143,12 +93,12 @@ class PostgresBuild:
 
     def _identify_entries(self) -> None:
         """From now on writers must find them. Nobody but us is there yet, or else goes first."""
-        with self._watched():
+        with self.session.watched():
             self._demand_runner()
             for entry in self.place.entries:
                 if not is_identified_late(entry, self.method) or self._is_identified(entry):
                     continue
-                with self._unhurriedly():
+                with self.session.unhurriedly():
                     for statement in identifying_late(entry):
                         self.connection.execute(statement)
 
@@ -167,14 +117,14 @@ class PostgresBuild:
             yield emptying(entry, duties, is_whole)
 
     def blockers(self) -> list[Blocker]:
-        with self._watched():
+        with self.session.watched():
             self._demand_runner()
             table = find_relation(self.connection, self.place.schema, self.place.table_relation)
             leaves = leaves_of(self.connection, table)
             return blockers_of(self.connection, [table.oid, *(leaf.oid for leaf in leaves)])
 
     def plan_load(self, ranges: int) -> None:
-        with self._watched(), self.connection.transaction():
+        with self.session.watched(), self.connection.transaction():
             borders = self._borders(ranges)
             self.builds.add_ranges(self.connection, self.place.build, LOAD, [None, *borders, None])
 
@@ -193,7 +143,7 @@ class PostgresBuild:
         return [sampled[n * size][0] for n in range(1, ranges)] if size else []
 
     def plan_merge(self) -> None:
-        with self._watched(), self.connection.transaction():
+        with self.session.watched(), self.connection.transaction():
             for entry in self.place.entries:
                 row = self.connection.execute(merging.last_number(entry)).fetchone()
                 assert row is not None, "an aggregate gives a row"
@@ -201,20 +151,20 @@ class PostgresBuild:
                 self.builds.add_ranges(self.connection, self.place.build, entry.index, borders)
 
     def unfinished(self, phase: str) -> list[int]:
-        with self._watched():
+        with self.session.watched():
             found = self.builds.ranges_of(self.connection, self.place.build, phase)
         return [of.number for of in found if not of.done]
 
     def claim(self, phase: str, number: int) -> bool:
         """Whether the range is ours now; it is let go with the session, however that ends."""
-        with self._watched():
+        with self.session.watched():
             row = self.connection.execute(
                 f"SELECT pg_try_advisory_lock({self._lock_of(phase, number)})"
             ).fetchone()
         return row is not None and bool(row[0])
 
     def release(self, phase: str, number: int) -> None:
-        with self._watched():
+        with self.session.watched():
             self.connection.execute(f"SELECT pg_advisory_unlock({self._lock_of(phase, number)})")
 
     def _lock_of(self, phase: str, number: int) -> str:
@@ -222,91 +172,21 @@ class PostgresBuild:
         return f"hashtextextended({literal(name)}, 0)"
 
     def load_step(self, number: int, rows: int) -> Step:
-        """The fast path, and the slow one for the same rows if an entry found no place."""
-        of = self._range(LOAD, number)
-        if (step := self._plain_step(of, rows)) is not None:
-            return step
-        must_move = self.method is Method.MERGE
-        try:
-            with self._watched(LOAD, number), self._as_others_allow() as brief:
-                statement = self._statements.fast(of, rows)
-                step, is_whole = self._chunk(brief, statement, rows, must_move=must_move)
-        except _Undone:
-            return Step(rows=0)
-        return step if is_whole else self._slow_step(of, min(rows, SLOW_ROWS_MAX))
-
-    def _plain_step(self, of: Range, rows: int) -> Step | None:
-        """Put as if nothing were in the way; None if something was, and for a while after that."""
-        if self._looking_first or not self.puts_plainly:
-            self._looking_first = max(0, self._looking_first - 1)
-            return None
-        psycopg = require_psycopg()
-        try:
-            with self._watched(LOAD, of.number), self._as_others_allow() as brief:
-                statement = self._statements.plain(of, rows)
-                return self._chunk(brief, statement, rows, must_move=True)[0]
-        except _Undone:
-            return Step(rows=0)
-        except StoreUnavailable as error:
-            if not isinstance(error.__cause__, psycopg.errors.UniqueViolation):
-                raise
-            self._looking_first = _CHUNKS_LOOKING_FIRST
-            return None
-
-    def _slow_step(self, of: Range, rows: int) -> Step:
-        found: list[Clash] = []
-        try:
-            with self._watched(LOAD, of.number), self._briefly() as brief:
-                statement = self._statements.slow(of, rows)
-                step, is_whole = self._chunk(brief, statement, rows, is_slow=True)
-                if is_whole:
-                    return step
-                for number, entry in enumerate(self.place.entries):
-                    for query in self._statements.clashes(number, of, rows):
-                        found += self._clashes(brief, entry, query)
-                raise _Undone
-        except _Undone:
-            return Step(rows=0, slow=True, clashes=tuple(found))
-
-    def _chunk(
-        self,
-        brief: Brief,
-        statement: str,
-        rows: int,
-        *,
-        is_slow: bool = False,
-        must_move: bool = False,
-    ) -> tuple[Step, bool]:
-        """What a chunk's statement did, and whether every entry found its place.
-
-        Where it must move on and somebody else did that already, it is undone.
-        """
-        row = brief.execute(statement).fetchone()
-        scanned, wanted, done, moved, runner, pace, paused, self._others_write = row
-        if runner != self.place.runner:
-            raise Superseded(f"build {self.place.build} is run by another process")
-        if must_move and not moved:
-            raise _Undone
-        is_whole = bool(moved) and (wanted == done or self.method is Method.MERGE)
-        step = Step(
-            rows=scanned,
-            entries=done,
-            slow=is_slow,
-            finished=scanned < rows,
-            rows_per_second=pace,
-            paused=paused,
-            others_write=self._others_write,
-        )
-        return step, is_whole
+        return self.loading.step(number, rows)
 
     def merge_step(self, index: str, number: int, rows: int) -> Step:
         """Lock records, then copy them; as many are there as were listed a moment ago."""
         entry = next(entry for entry in self.place.entries if entry.index == index)
-        of = self._range(index, number)
+        with self.session.watched():
+            of = self.builds.range(self.connection, self.place.build, index, number)
         assert of.position is not None, "a merge begins before the first record"
         assert of.upper_key is not None, "a merge ends with the last record at its start"
         after, up_to = int(of.position[0]), int(of.upper_key[0])
-        with self._watched(index, number), self._briefly() as brief:
+
+        def count_giving_way() -> None:
+            self.builds.gave_way(self.connection, self.place.build, index, number)
+
+        with self.session.watched(count_giving_way), self.session.briefly(durable=False) as brief:
             numbers = brief.execute(merging.listing(entry, after, up_to, rows)).fetchone()[0] or []
             if numbers:
                 locked = brief.execute(merging.locking(entry, numbers)).fetchall()
@@ -347,7 +227,7 @@ class PostgresBuild:
 
     def clear_step(self, rows: int) -> Step:
         cleared = 0
-        with self._watched(), self._briefly() as brief:
+        with self.session.watched(), self.session.briefly(durable=False) as brief:
             for entry in self.place.entries:
                 cleared += self._clear(brief, entry, rows)
         return Step(rows=cleared, finished=not cleared)
@@ -364,13 +244,13 @@ class PostgresBuild:
         found: list[Clash] = []
         taken = 0
         try:
-            with self._watched(), self._briefly() as brief:
+            with self.session.watched(), self.session.briefly(durable=False) as brief:
                 for entry in self.place.entries:
                     if entry.unique:
                         taken += self._verify(brief, entry, rows, found)
                 if found:
-                    raise _Undone
-        except _Undone:
+                    raise Undone
+        except Undone:
             pass
         return Step(rows=taken, finished=not taken, clashes=tuple(found))
 
@@ -383,44 +263,32 @@ class PostgresBuild:
         for arbiter in entry.arbiters:
             statement = put(entry, arbiter, source, ChunkSql.same_or_tombstone(entry))
             brief.execute(statement)
-            found += self._clashes(brief, entry, clashes(entry, arbiter, source))
+            found += clashes_told(brief, entry, clashes(entry, arbiter, source))
         return len(keys)
-
-    @staticmethod
-    def _clashes(brief: Brief, entry: EntrySql, query: str) -> Iterator[Clash]:
-        names = [_bare(part.name) for part in entry.indexed]
-        keys = [_bare(key.name) for key in entry.primary_key]
-        for key, row, owner in brief.execute(query).fetchall():
-            yield Clash(
-                index=entry.index,
-                key=dict(zip(names, key, strict=True)),
-                row=dict(zip(keys, row, strict=True)),
-                owner=dict(zip(keys, owner, strict=True)),
-            )
 
     def publish(self) -> tuple[Clash, ...]:
         """With writers kept out for a moment, so that none is between two states."""
         found: list[Clash] = []
         try:
-            with self._watched(), briefly(self.connection, self._patience) as brief:
+            with self.session.watched(), self.session.briefly() as brief:
                 self._demand_runner()
                 self._keep_writers_out(brief, "SHARE ROW EXCLUSIVE")
                 for entry in self.place.entries:
                     self._clear(brief, entry, _ALL)
                     if entry.unique and self._verify(brief, entry, _ALL, found) and found:
-                        raise _Undone
+                        raise Undone
                     for statement in finishing(entry):
                         brief.execute(statement)
                 for statement in self._functions(State.PUBLIC):
                     brief.execute(statement)
                 self.builds.publish(self.connection, self.place.build)
-        except _Undone:
+        except Undone:
             pass
         return tuple(found)
 
     def reverse(self) -> None:
         """Drop triggers, functions and relations; writers no longer do anything in them."""
-        with self._watched(), briefly(self.connection, self._patience) as brief:
+        with self.session.watched(), self.session.briefly() as brief:
             table = find_relation(self.connection, self.place.schema, self.place.table_relation)
             leaves = leaves_of(self.connection, table)
             self._keep_writers_out(brief, "ACCESS EXCLUSIVE")
@@ -433,73 +301,7 @@ class PostgresBuild:
         brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
         brief.execute(f"LOCK TABLE {self.place.entries[0].table} IN {mode} MODE")
 
-    def _briefly(self) -> AbstractContextManager[Brief]:
-        """For steps that are simply done again if a crash of the server takes them back."""
-        return briefly(self.connection, self._patience, durable=False)
-
-    def _as_others_allow(self) -> AbstractContextManager[Brief]:
-        """Such a step; without haste if the last one saw nobody who could wait for it."""
-        return self._briefly() if self._others_write else self._unhurriedly(durable=False)
-
-    @contextmanager
-    def _unhurriedly(self, durable: bool = True) -> Iterator[Brief]:
-        connection = self.connection
-        if self._lookout is None or self._lookout.connection is not connection:
-            self._dismiss_lookout()
-            self._lookout = Lookout(connection, self._connect())
-        try:
-            with self._lookout.unhurriedly(durable) as brief:
-                yield brief
-        except GaveWay:
-            self._others_write = True
-            self._dismiss_lookout()
-            raise
-
-    def _dismiss_lookout(self) -> None:
-        if self._lookout is not None:
-            self._lookout.close()
-            self._lookout = None
-
     def _demand_runner(self, record: Build | None = None) -> None:
         found = record or self.builds.get(self.connection, self.place.build)
         if found.runner != self.place.runner:
             raise Superseded(f"build {self.place.build} is run by another process")
-
-    @property
-    def _statements(self) -> ChunkSql:
-        place = self.place
-        return ChunkSql(place.build, place.runner, place.method, self.builds, place.entries)
-
-    def _range(self, phase: str, number: int) -> Range:
-        with self._watched():
-            found = self.builds.ranges_of(self.connection, self.place.build, phase)
-        return next(of for of in found if of.number == number)
-
-    @contextmanager
-    def _watched(self, phase: str | None = None, number: int = 0) -> Iterator[None]:
-        """The server's errors in our words; a chunk that gave way is counted."""
-        psycopg = require_psycopg()
-        try:
-            yield
-        except GaveWay:
-            if phase is not None:
-                with self._watched():
-                    self._count_giving_way(phase, number)
-            raise
-        except psycopg.Error as error:
-            reason = f"PostgreSQL: {without_secrets(first_line(error), self.place.conninfo)}"
-            if self._connection is None or self._connection.closed:
-                raise Disconnected(reason) from error
-            raise StoreUnavailable(reason) from error
-
-    def _count_giving_way(self, phase: str, number: int) -> None:
-        self.connection.execute(
-            f"UPDATE {self.builds.ranges} SET retried = retried + 1 "
-            "WHERE build = %s AND phase = %s AND number = %s",
-            (self.place.build, phase, number),
-        )
-
-
-def _bare(name: str) -> str:
-    """A quoted name as people write it."""
-    return name[1:-1].replace('""', '"')

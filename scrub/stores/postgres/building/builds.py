@@ -203,6 +203,22 @@ class Builds:
         )
         return [_range(dict(zip(_RANGE_COLUMNS, row, strict=True))) for row in rows]
 
+    def range(
+        self, connection: "psycopg.Connection[Any]", build: int, phase: str, number: int
+    ) -> Range:
+        found = self.ranges_of(connection, build, phase)
+        return next(of for of in found if of.number == number)
+
+    def gave_way(
+        self, connection: "psycopg.Connection[Any]", build: int, phase: str, number: int
+    ) -> None:
+        """Count a chunk that others were in the way of."""
+        connection.execute(
+            f"UPDATE {self.ranges} SET retried = retried + 1 "
+            "WHERE build = %s AND phase = %s AND number = %s",
+            (build, phase, number),
+        )
+
     def remove(self, connection: "psycopg.Connection[Any]", build: int) -> None:
         connection.execute(f"DELETE FROM {self.builds} WHERE id = %s", (build,))
 

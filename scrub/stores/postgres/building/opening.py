@@ -17,9 +17,10 @@ from scrub.model.table import Index, Store, Table
 from scrub.stores.building import Blocker
 from scrub.stores.postgres.building.beginning import begin, demand_absent, entries_of
 from scrub.stores.postgres.building.blocking import blockers_of
-from scrub.stores.postgres.building.build import BuildPlace, PostgresBuild
+from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.connections import connect, conninfo_of
 from scrub.stores.postgres.relations import find_relation, leaves_of
 from scrub.stores.postgres.session_locks import holder_of, try_lock

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loading entries of a build, one chunk a step: plainly, then looking first, then under lock."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from scrub.errors import StoreUnavailable
+from scrub.model.build import Method
+from scrub.stores.building import LOAD, Clash, Step, Superseded
+from scrub.stores.postgres.building.briefly import Brief
+from scrub.stores.postgres.building.builds import Builds, Range
+from scrub.stores.postgres.building.chunks import SLOW_ROWS_MAX, ChunkSql
+from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.place import BuildPlace
+from scrub.stores.postgres.building.session import BuildSession
+from scrub.stores.postgres.connections import require_psycopg
+
+_CHUNKS_LOOKING_FIRST = 16
+
+
+class Undone(Exception):
+    """Takes back the transaction in which clashes were found."""
+
+
+@dataclass(slots=True)
+class Loading:
+    """Puts the entries of a range's rows."""
+
+    place: BuildPlace
+    builds: Builds
+    session: BuildSession
+    puts_plainly: bool = True  # while nothing is in the way
+    _looking_first: int = field(default=0, init=False)  # so many chunks, before the next plain one
+
+    def step(self, number: int, rows: int) -> Step:
+        """The fast path, and the slow one for the same rows if an entry found no place."""
+        of = self.range(number)
+        if (step := self._plain_step(of, rows)) is not None:
+            return step
+        must_move = self.place.method is Method.MERGE
+        try:
+            with self._watched(of), self.session.as_others_allow() as brief:
+                statement = self._statements.fast(of, rows)
+                step, is_whole = self._chunk(brief, statement, rows, must_move=must_move)
+        except Undone:
+            return Step(rows=0)
+        return step if is_whole else self.slow_step(of, min(rows, SLOW_ROWS_MAX))
+
+    def range(self, number: int) -> Range:
+        with self.session.watched():
+            return self.builds.range(self.session.connection, self.place.build, LOAD, number)
+
+    def _watched(self, of: Range) -> AbstractContextManager[None]:
+        return self.session.watched(
+            lambda: self.builds.gave_way(self.session.connection, self.place.build, LOAD, of.number)
+        )
+
+    def _plain_step(self, of: Range, rows: int) -> Step | None:
+        """Put as if nothing were in the way; None if something was, and for a while after that."""
+        if self._looking_first or not self.puts_plainly:
+            self._looking_first = max(0, self._looking_first - 1)
+            return None
+        psycopg = require_psycopg()
+        try:
+            with self._watched(of), self.session.as_others_allow() as brief:
+                statement = self._statements.plain(of, rows)
+                return self._chunk(brief, statement, rows, must_move=True)[0]
+        except Undone:
+            return Step(rows=0)
+        except StoreUnavailable as error:
+            if not isinstance(error.__cause__, psycopg.errors.UniqueViolation):
+                raise
+            self._looking_first = _CHUNKS_LOOKING_FIRST
+            return None
+
+    def slow_step(self, of: Range, rows: int) -> Step:
+        found: list[Clash] = []
+        try:
+            with self._watched(of), self.session.briefly(durable=False) as brief:
+                statement = self._statements.slow(of, rows)
+                step, is_whole = self._chunk(brief, statement, rows, is_slow=True)
+                if is_whole:
+                    return step
+                for number, entry in enumerate(self.place.entries):
+                    for query in self._statements.clashes(number, of, rows):
+                        found += clashes_told(brief, entry, query)
+                raise Undone
+        except Undone:
+            return Step(rows=0, slow=True, clashes=tuple(found))
+
+    def _chunk(
+        self,
+        brief: Brief,
+        statement: str,
+        rows: int,
+        *,
+        is_slow: bool = False,
+        must_move: bool = False,
+    ) -> tuple[Step, bool]:
+        """What a chunk's statement did, and whether every entry found its place.
+
+        Where it must move on and somebody else did that already, it is undone.
+        """
+        row = brief.execute(statement).fetchone()
+        scanned, wanted, done, moved, runner, pace, paused, self.session.others_write = row
+        if runner != self.place.runner:
+            raise Superseded(f"build {self.place.build} is run by another process")
+        if must_move and not moved:
+            raise Undone
+        is_whole = bool(moved) and (wanted == done or self.place.method is Method.MERGE)
+        step = Step(
+            rows=scanned,
+            entries=done,
+            slow=is_slow,
+            finished=scanned < rows,
+            rows_per_second=pace,
+            paused=paused,
+            others_write=self.session.others_write,
+        )
+        return step, is_whole
+
+    @property
+    def _statements(self) -> ChunkSql:
+        place = self.place
+        return ChunkSql(place.build, place.runner, place.method, self.builds, place.entries)
+
+
+def clashes_told(brief: Brief, entry: EntrySql, query: str) -> Iterator[Clash]:
+    """Rows that have one place, as a query tells them."""
+    names = [_bare(part.name) for part in entry.indexed]
+    keys = [_bare(key.name) for key in entry.primary_key]
+    for key, row, owner in brief.execute(query).fetchall():
+        yield Clash(
+            index=entry.index,
+            key=dict(zip(names, key, strict=True)),
+            row=dict(zip(keys, row, strict=True)),
+            owner=dict(zip(keys, owner, strict=True)),
+        )
+
+
+def _bare(name: str) -> str:
+    """A quoted name as people write it."""
+    return name[1:-1].replace('""', '"')

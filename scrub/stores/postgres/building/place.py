@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a build is."""
+
+from dataclasses import dataclass
+
+from scrub.model.build import Method
+from scrub.stores.postgres.building.entry_sql import EntrySql
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlace:
+    """Where a build is and what it makes: all that a task must be told."""
+
+    conninfo: str
+    schema: str
+    table_relation: str
+    build: int
+    runner: str
+    method: Method
+    entries: tuple[EntrySql, ...]

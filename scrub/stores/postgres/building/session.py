@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The session in which a build's steps run, and what becomes of it when others need the server."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import StoreUnavailable
+from scrub.stores.building import Disconnected, GaveWay
+from scrub.stores.postgres.building.briefly import Brief, Lookout, briefly, patience
+from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
+from scrub.stores.postgres.quoting import literal
+
+if TYPE_CHECKING:
+    import psycopg
+
+_SORTING_MEMORY = "64MB"  # enough for the largest chunk; less is taken for smaller ones
+
+
+class BuildSession:
+    """A session that is opened when it is needed, and again when it was lost."""
+
+    def __init__(self, conninfo: str, search_path: str) -> None:
+        self.others_write = True  # for all that is known
+        self._conninfo = conninfo
+        self._search_path = search_path
+        self._connection: psycopg.Connection[Any] | None = None
+        self._lookout: Lookout | None = None
+
+    @property
+    def connection(self) -> "psycopg.Connection[Any]":
+        if self._connection is None or self._connection.closed:
+            self._connection = self._connect()
+            self._connection.execute(f"SET work_mem = {literal(_SORTING_MEMORY)}")
+            self._connection.execute(f"SET search_path = {self._search_path}")
+        return self._connection
+
+    def _connect(self) -> "psycopg.Connection[Any]":
+        try:
+            connection = connect(self._conninfo)
+        except StoreUnavailable as error:
+            raise Disconnected(str(error), hint=error.hint) from error
+        connection.autocommit = True
+        return connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._dismiss_lookout()
+
+    @cached_property
+    def patience(self) -> float:
+        return patience(self.connection)
+
+    def briefly(self, durable: bool = True) -> AbstractContextManager[Brief]:
+        """Not durable: steps that are simply done again if a crash of the server undoes them."""
+        return briefly(self.connection, self.patience, durable)
+
+    def as_others_allow(self) -> AbstractContextManager[Brief]:
+        """Such a step; without haste if the last one saw nobody who could wait for it."""
+        take = self.briefly if self.others_write else self.unhurriedly
+        return take(durable=False)
+
+    @contextmanager
+    def unhurriedly(self, durable: bool = True) -> Iterator[Brief]:
+        """A transaction that goes on until somebody waits for it."""
+        connection = self.connection
+        if self._lookout is None or self._lookout.connection is not connection:
+            self._dismiss_lookout()
+            self._lookout = Lookout(connection, self._connect())
+        try:
+            with self._lookout.unhurriedly(durable) as brief:
+                yield brief
+        except GaveWay:
+            self.others_write = True
+            self._dismiss_lookout()  # it may be what was lost
+            raise
+
+    def _dismiss_lookout(self) -> None:
+        if self._lookout is not None:
+            self._lookout.close()
+            self._lookout = None
+
+    @contextmanager
+    def watched(self, on_giving_way: Callable[[], None] | None = None) -> Iterator[None]:
+        """The server's errors in our words."""
+        psycopg = require_psycopg()
+        try:
+            yield
+        except GaveWay:
+            if on_giving_way is not None:
+                with self.watched():
+                    on_giving_way()
+            raise
+        except psycopg.Error as error:
+            reason = f"PostgreSQL: {without_secrets(first_line(error), self._conninfo)}"
+            if self._connection is None or self._connection.closed:
+                raise Disconnected(reason) from error
+            raise StoreUnavailable(reason) from error
