@@ -4,8 +4,8 @@
 VENV := .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
-# One worker for tests that need Spark, the other for those that do not.
-WORKERS := --numprocesses 2 --dist loadgroup
+# A file's tests share what they have set up, so one worker runs them all; long ones come first.
+WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # Compiled loops are kept on disk: made beforehand, they are not made once for each worker. That takes
 # one core two minutes, in which the other can lint.
 COMPILE := $(BIN)/python -c 'import scrub.codec.kv.arrow_columns, scrub.codec.kv.batches, scrub.codec.kv.entries, scrub.codec.kv.ordering, scrub.codec.xxh64'
@@ -52,7 +52,8 @@ test: setup ## lint and every test; what CI runs
 fuzz: setup ## mutate a million pairs and compare every verdict with the reference
 	$(BIN)/python -m tests.kv.fuzz $(FUZZ_ARGS)
 
-torture: setup ## builds under load, killed at random moments, at length; needs half an hour
+torture: setup ## every campaign at length: trials, interleavings, kills under load; needs an hour
+	SCRUB_EVERY_TRIAL=1 $(BIN)/pytest -q tests/checks/test_detection.py
 	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/backfill/test_state_machine.py
 	SCRUB_TRIALS=200 $(BIN)/pytest -q tests/repair/test_delta_repair_trials.py \
 	    tests/repair/test_postgres_repair_trials.py

@@ -23,12 +23,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not any(item.get_closest_marker(cost) for cost in ("spark", "slow")):
             item.add_marker(pytest.mark.fast)
-        if item.get_closest_marker("spark"):
-            # One worker for all of them: the session is shared, and takes both cores.
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        elif "kv" in item.path.parts:
-            # Together, since the last of them counts what the others have seen.
-            item.add_marker(pytest.mark.xdist_group("kv"))
+    # A worker takes a file at a time: with a long one last, the other would have nothing to do.
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")
