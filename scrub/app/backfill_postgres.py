@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Building indexes in PostgreSQL: a build's steps, the workers, and the check before publishing."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -13,7 +12,8 @@ from repair.building import Builder
 from repair.chunk_tasks import work_off_in_tasks
 from repair.pacing import ChunkTime
 from repair.working_off import WorkSettings, patiently
-from scrub.errors import ScrubError, StoreUnavailable, UsageError
+from scrub.app.backfill_watch import WATCH_SECONDS, LoadWatch
+from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.backfill import CANCELLED, DROPPED, BackfillPlan, BackfillRequest, BackfillStatus
 from scrub.model.build import Method, State
 from scrub.model.progress import Progress, ProgressListener
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 Gate = Callable[[Sequence[str]], "str | None"]
 """Checks indexes of the table; returns what is wrong with them."""
 
-_WATCH_SECONDS = 0.5
 _AT_ONCE = 0.1
 _NAMED = 5
 _LOOK_SECONDS = 0.5
@@ -198,7 +197,8 @@ class PostgresBackfill:
         settings = WorkSettings(request.parallel, request.chunk_seconds, request.wait_limit)
 
         def work_off(phase: str) -> Sequence[Clash]:
-            with self._watching(place, phase, on_progress):
+            file = request.pause_file
+            with LoadWatch(self._opened, self.table, place, phase, file, on_progress).watching():
                 return work_off_in_tasks(session(), partial(PostgresBuild, place), settings, phase)
 
         def tell(what: str) -> None:
@@ -276,7 +276,7 @@ class PostgresBackfill:
                         "run again",
                     ) from error
                 on_progress(Progress(phase="waiting for a moment in which to create triggers"))
-                time.sleep(_WATCH_SECONDS)
+                time.sleep(WATCH_SECONDS)
 
     def _remove(
         self,
@@ -340,63 +340,6 @@ class PostgresBackfill:
             changed=record.changed,
             waiting_for=waiting,
         )
-
-    @contextmanager
-    def _watching(
-        self, place: BuildPlace, phase: str, on_progress: ProgressListener
-    ) -> Iterator[None]:
-        """Show how far workers are, and pass on the pause file, which they cannot see."""
-        done = threading.Event()
-        watch = threading.Thread(
-            target=self._watch, args=(place, phase, on_progress, done), daemon=True
-        )
-        watch.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watch.join()
-
-    def _watch(
-        self, place: BuildPlace, phase: str, on_progress: ProgressListener, done: threading.Event
-    ) -> None:
-        what = "loading entries" if phase == LOAD else f"merging records of {phase}"
-        file: bool | None = None
-        while not done.wait(_WATCH_SECONDS):
-            try:
-                with self._opened() as builds:
-                    while not done.wait(_WATCH_SECONDS):
-                        if builds.holder(self.table) is None:
-                            builds.hold(self.table)  # whose session did is gone; the run is not
-                        self._look(builds, place, phase, what, on_progress)
-                        file = self._pass_on(builds, place, file)
-            except (ScrubError, OSError):
-                continue  # it is only watching; those who work tell what is wrong
-
-    def _look(
-        self,
-        builds: PostgresBuilds,
-        place: BuildPlace,
-        phase: str,
-        what: str,
-        on_progress: ProgressListener,
-    ) -> None:
-        record = builds.builds.get(builds.connection, place.build)
-        rows = sum(of.rows for of in builds.ranges(record) if of.phase == phase)
-        total = record.rows_expected if phase == LOAD else None
-        shown = f"{what} (paused)" if record.paused else what
-        on_progress(Progress(phase=shown, rows_done=rows, rows_total=total))
-
-    def _pass_on(
-        self, builds: PostgresBuilds, place: BuildPlace, before: bool | None
-    ) -> bool | None:
-        """Pause when the file comes, go on when it goes; in between, `adjust` has its way."""
-        if self.request.pause_file is None:
-            return None
-        there = self.request.pause_file.exists()
-        if there != before:
-            builds.adjust(builds.builds.get(builds.connection, place.build), paused=there)
-        return there
 
 
 def _no_work(phase: str) -> Sequence[Clash]:

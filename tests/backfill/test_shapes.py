@@ -142,6 +142,19 @@ def test_tombstones_are_found_without_reading_all_entries(
 
 
 @both_methods
+def test_the_server_knows_how_large_an_index_is_before_it_is_checked(
+    database: Database, method: Method
+) -> None:
+    """A plan for a table that seems empty takes a multiple of the time, if it ends at all."""
+    create = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL, s text)"
+    rows = "INSERT INTO t SELECT n, n, NULL FROM generate_series(1, 3000) AS n"
+    with building(database, kv_table(unique=False), method, create, rows) as ground:
+        ground.advance_to(State.VALIDATING)
+        known = "SELECT reltuples FROM pg_class WHERE oid = 't__by_v'::regclass"
+        assert database.rows(known) == [(3000.0,)]
+
+
+@both_methods
 def test_clash_names_rows_by_all_columns_of_their_key(database: Database, method: Method) -> None:
     database.run(CREATE)
     _written(database, ROWS)

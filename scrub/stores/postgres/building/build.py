@@ -2,11 +2,12 @@
 """One build in PostgreSQL: its steps, each a transaction of its own."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
 from scrub.model.build import Method, State, duties_in
-from scrub.stores.building import LOAD, Blocker, Clash, Step, Superseded
+from scrub.stores.building import LOAD, Blocker, Clash, GaveWay, Step, Superseded
 from scrub.stores.postgres.building import merging, suspects
 from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.briefly import Brief
@@ -90,6 +91,15 @@ class PostgresBuild:
             for statement in self._functions(state):
                 self.connection.execute(statement)
             self.builds.change(self.connection, self.place.build, state=state, failure=failure)
+        if state is State.VALIDATING:
+            self._count_entries()
+
+    def _count_entries(self) -> None:
+        """Of a new table the server knows nothing yet, and would plan the check accordingly."""
+        for entry in self.place.entries:
+            # Whoever is in the way does the same: autovacuum.
+            with suppress(GaveWay), self.session.watched(), self.session.unhurriedly() as brief:
+                brief.execute(f"ANALYZE {entry.relation}")
 
     def _identify_entries(self) -> None:
         """From now on writers must find them. Nobody but us is there yet, or else goes first."""

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watching the workers of a build in PostgreSQL, from the process that runs it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from scrub.errors import ScrubError
+from scrub.model.progress import Progress, ProgressListener
+from scrub.model.table import Table
+from scrub.stores.building import LOAD
+from scrub.stores.postgres.building.opening import PostgresBuilds
+from scrub.stores.postgres.building.place import BuildPlace
+
+WATCH_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWatch:
+    """Shows how far workers are, and passes on the pause file, which they cannot see."""
+
+    opened: Callable[[], AbstractContextManager[PostgresBuilds]]
+    table: Table
+    place: BuildPlace
+    phase: str
+    pause_file: Path | None
+    on_progress: ProgressListener
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """For as long as the workers work."""
+        done = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(done,), daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watch.join()
+
+    def _watch(self, done: threading.Event) -> None:
+        file: bool | None = None
+        while not done.wait(WATCH_SECONDS):
+            try:
+                with self.opened() as builds:
+                    while not done.wait(WATCH_SECONDS):
+                        if builds.holder(self.table) is None:
+                            builds.hold(self.table)  # whose session did is gone; the run is not
+                        self._look(builds)
+                        file = self._pass_on(builds, file)
+            except (ScrubError, OSError):
+                continue  # it is only watching; those who work tell what is wrong
+
+    def _look(self, builds: PostgresBuilds) -> None:
+        record = builds.builds.get(builds.connection, self.place.build)
+        rows = sum(of.rows for of in builds.ranges(record) if of.phase == self.phase)
+        is_load = self.phase == LOAD
+        what = "loading entries" if is_load else f"merging records of {self.phase}"
+        shown = f"{what} (paused)" if record.paused else what
+        total = record.rows_expected if is_load else None
+        self.on_progress(Progress(phase=shown, rows_done=rows, rows_total=total))
+
+    def _pass_on(self, builds: PostgresBuilds, before: bool | None) -> bool | None:
+        """Pause when the file comes, go on when it goes; in between, `adjust` has its way."""
+        if self.pause_file is None:
+            return None
+        there = self.pause_file.exists()
+        if there != before:
+            builds.adjust(builds.builds.get(builds.connection, self.place.build), paused=there)
+        return there
