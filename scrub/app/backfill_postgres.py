@@ -58,7 +58,7 @@ class PostgresBackfill:
             + (", unique" if entry.unique else "")
             for entry in entries
         ]
-        pace = self.request.rows_per_second
+        pace, is_merge = self.request.rows_per_second, self._method is Method.MERGE
         return BackfillPlan(
             table=self.table.name,
             indexes=tuple(index.name for index in self.indexes),
@@ -66,11 +66,12 @@ class PostgresBackfill:
             rows=rows,
             steps=(
                 *made,
-                f"create triggers on {entries[0].table} that keep it from then on",
+                f"create triggers on {entries[0].table} that "
+                + ("record what is written" if is_merge else "keep it from then on"),
                 f"load the rows in transactions of about {seconds:g} s, "
                 f"{self.request.parallel} at a time, "
                 + (f"at most {pace:,} rows/s" if pace else "as fast as they go"),
-                *(["merge what was written meanwhile"] if self._method is Method.MERGE else []),
+                *(["merge what was written meanwhile"] if is_merge else []),
                 "check every entry against the table, and publish only if all is well",
             ),
         )

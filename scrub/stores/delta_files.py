@@ -28,6 +28,7 @@ ROW_GROUP_ROWS = 65_536
 _LEFT_AS_THEY_ARE = "!$&'()+,-./:;=@_~"
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes; texts have none
 _DICTIONARY_SHARE = 0.75
+_ARROW_SCHEMA = b"ARROW:schema"
 _GAPS_MAX = 1_000  # in a batch, of rows that are left out
 _TEXT_BOUND_MAX = 32  # characters; longer ones are left out, as other writers cut them off
 
@@ -62,7 +63,7 @@ class NewFiles:
                 )
                 kept = _kept(parquet, np.unique(np.array(without, np.int64)))
                 columns = _dictionary_columns(metadata)
-                self._write(kept, parquet.schema_arrow, file.partition, columns)
+                self._write(kept, parquet.schema_arrow, file.partition, columns, metadata.metadata)
         except (OSError, pa.ArrowException) as error:
             reason = describe(error)
             raise StoreUnavailable(f"{self._snapshot.relation}: {file.uri}: {reason}") from error
@@ -82,6 +83,7 @@ class NewFiles:
         schema: pa.Schema,
         partition: Mapping[str, str | None],
         dictionary: Sequence[str] | None = None,
+        marks: Mapping[bytes, bytes] | None = None,
     ) -> None:
         name = f"part-{uuid.uuid4().hex}.parquet"
         uri = join(self._snapshot.uri, name)
@@ -97,6 +99,9 @@ class NewFiles:
                 store_schema=False,  # a text is a text, however it came here
             ) as writer,
         ):
+            # What its writer has noted, as Spark does the calendar of dates, is true of the copy.
+            kept = {k: v for k, v in (marks or {}).items() if k != _ARROW_SCHEMA}
+            writer.add_key_value_metadata(kept)
             for batch in batches:
                 writer.write_table(batch, row_group_size=ROW_GROUP_ROWS)
         size = filesystem.get_file_info(path).size

@@ -40,13 +40,15 @@ def chunk_bytes(metadata: Any, groups: Sequence[int], leaves: Sequence[int]) -> 
 
 
 def dictionary_columns(metadata: Any) -> list[str]:
-    """Strings with few distinct values, which are much faster as codes."""
+    """Strings with few distinct values, which are much faster as codes; none inside of others."""
     schema = metadata.schema
+    whole = schema.to_arrow_schema().names
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     return [
         schema.column(leaf).path
         for leaf in range(metadata.num_columns)
         if schema.column(leaf).logical_type.type == "STRING"
+        and schema.column(leaf).path in whole
         and all(_is_compact(group.column(leaf)) for group in groups)
     ]
 

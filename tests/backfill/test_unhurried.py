@@ -9,8 +9,10 @@ import psycopg
 import pytest
 
 from scrub.model.build import Method, State
-from scrub.stores.building import GaveWay
+from scrub.stores.building import Disconnected, GaveWay
+from scrub.stores.postgres.building import session
 from scrub.stores.postgres.building.briefly import Lookout
+from scrub.stores.postgres.building.session import BuildSession
 from tests.backfill.ground import Background, Ground, building, kv_table
 from tests.postgres_server import Database
 
@@ -92,8 +94,9 @@ def test_a_long_transaction_waits_for_nobody(database: Database) -> None:
 
 
 @pytest.fixture
-def impatient(database: Database) -> Iterator[Ground]:
+def impatient(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
     """A build about to load, with less time for a brief transaction than a chunk takes."""
+    monkeypatch.setattr(session, "UNHURRIED_PATIENCE_MIN", 0.0)
     with building(database, kv_table(unique=False), Method.INIT_PUT, _CREATE, _ROWS) as ground:
         ground.advance_to(State.BACKFILLING)
         ground.build.session.patience = 0.002
@@ -105,6 +108,51 @@ def test_a_chunk_takes_its_time_while_nobody_writes(impatient: Ground) -> None:
         impatient.build.load_step(0, 20_000)
     impatient.build.session.others_write = False
     assert impatient.build.load_step(0, 20_000).rows == 20_000
+
+
+def test_a_chunk_is_brief_where_deadlocks_are_looked_for_at_once(
+    impatient: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that waits would be the victim of one before anybody has seen it wait."""
+    monkeypatch.undo()
+    impatient.build.session.others_write = False
+    with pytest.raises(GaveWay):
+        impatient.build.load_step(0, 20_000)
+
+
+def test_a_server_without_room_for_a_second_session_gets_brief_chunks(
+    impatient: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = impatient.build
+    build.session.patience = 10.0
+    assert build.load_step(0, 10).rows == 10
+    build.session.others_write = False
+
+    def full(*_: object, **__: object) -> None:
+        raise Disconnected("sorry, too many clients already")
+
+    monkeypatch.setattr(BuildSession, "_connect", full)
+    assert build.load_step(0, 10).rows == 10
+    build.session.others_write, build.session.patience = False, 0.002
+    with pytest.raises(GaveWay):
+        build.load_step(0, 19_000)
+
+
+def test_a_cancel_that_comes_late_is_no_failure(database: Database) -> None:
+    with closing(BuildSession(database.url, "public")) as late:
+        pid = late.connection.info.backend_pid
+
+        def cancel() -> None:
+            while database.rows(f"SELECT state FROM pg_stat_activity WHERE pid = {pid}") != [
+                ("active",)
+            ]:
+                time.sleep(0.01)
+            database.run(f"SELECT pg_cancel_backend({pid})")
+
+        cancelling = Background(cancel)
+        with pytest.raises(GaveWay), late.watched():
+            late.connection.execute("SELECT pg_sleep(60)")
+        cancelling.result()
 
 
 def test_a_chunk_that_gave_way_is_followed_by_brief_ones(impatient: Ground) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditional writes to Delta: what they cost, what they keep, and what they refuse."""
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from scrub.model.entry_shape import EntryShape, Tombstones
 from scrub.model.table import Store
 from scrub.stores import delta_entries
 from scrub.stores.delta_writes import DeltaWriter
+from scrub.stores.parquet_columns import dictionary_columns
 from scrub.stores.writing import Outcome
 from tests.scrub.stores.test_write_contract import BY_CUSTOMER, PAIRS, entries
 
@@ -91,6 +93,43 @@ def test_texts_of_a_file_that_is_written_again_stay_texts(tmp_path: Path) -> Non
     assert pq.read_schema(path).types == SCHEMA.types
     left = pq.read_table(path).to_pylist()
     assert left == [row for row in rows.to_pylist() if row["id"] not in (5, 70_000)]
+
+
+def test_what_a_writer_noted_in_a_file_is_kept_when_it_is_written_again(tmp_path: Path) -> None:
+    """Without the calendar that Spark has noted, old dates would be read as others."""
+    rows = pa.table([[1, 2, 3], [1, 2, 3], ["a", "b", "c"]], SCHEMA)
+    write_deltalake(str(tmp_path / "by_customer"), rows)
+    (file,) = (tmp_path / "by_customer").glob("*.parquet")
+    noted = rows.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
+    pq.write_table(noted, file)
+    _tell_size(tmp_path / "by_customer", file)
+    given = entries(BY_CUSTOMER, (2, 2, "b"))
+    assert set(writer(tmp_path).delete_if_equal(BY_CUSTOMER, given)) == {Outcome.WRITTEN}
+    (again,) = set((tmp_path / "by_customer").glob("*.parquet")) - {file}
+    assert b"org.apache.spark.legacyDateTime" in pq.read_metadata(again).metadata
+    assert b"ARROW:schema" not in pq.read_metadata(again).metadata
+
+
+def _tell_size(table_directory: Path, file: Path) -> None:
+    """The log tells how many bytes a file has."""
+    log = table_directory / "_delta_log" / "00000000000000000000.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "add" in action:
+            action["add"]["size"] = file.stat().st_size
+    log.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def test_texts_inside_of_other_values_are_no_codes(tmp_path: Path) -> None:
+    """Such a column cannot be read as codes across row groups."""
+    tags = [["a", "b"], ["b"]] * 40_000
+    pq.write_table(
+        pa.table({"n": ["x", "y"] * 40_000, "tags": tags, "s": [{"n": "x"}] * 80_000}),
+        tmp_path / "nested.parquet",
+        row_group_size=40_000,
+    )
+    metadata = pq.read_metadata(tmp_path / "nested.parquet")
+    assert dictionary_columns(metadata) == ["n"]
 
 
 def _is_ours(file: Path) -> bool:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _SHARE_OF_DEADLOCK_TIMEOUT = 0.7
 _LOOK_SECONDS = 0.1
 _LOCK_MILLISECONDS = 200
+_CANCEL_SECONDS = 5.0
+UNHURRIED_PATIENCE_MIN = 0.5
+"""With less, a writer could be the victim of a deadlock before anybody has seen it wait."""
+
 # Whoever waits to make a relation larger waits for a moment, not for a transaction.
 _WAITED_FOR = """
     SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype <> 'extend'
@@ -71,17 +75,25 @@ class Lookout:
     ) -> None:
         self.connection = connection
         self._other = other
+        row = connection.execute("SELECT pg_backend_pid()").fetchone()
+        assert row is not None, "a function gives a row"
+        self._pid = row[0]  # the server's word: a pooler in between has one of its own
 
     def close(self) -> None:
         self._other.close()
 
     @contextmanager
-    def unhurriedly(self, durable: bool = True) -> Iterator[Brief]:
-        """A transaction that goes on until somebody waits for it; raises GaveWay then."""
+    def unhurriedly(self, durable: bool = True, queues: bool = False) -> Iterator[Brief]:
+        """A transaction that goes on until somebody waits for it; raises GaveWay then.
+
+        One that `queues` waits for others as long as any session of ours: only then does the server
+        send an autovacuum away that is in the way of a lock.
+        """
         done = threading.Event()
         with _giving_way(self.connection, durable):
-            # Two that wait for each other are both seen to wait; and we never do so for long.
-            self.connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MILLISECONDS}")
+            if not queues:
+                # Two that wait for each other are seen to wait; and we never do so for long.
+                self.connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MILLISECONDS}")
             watcher = threading.Thread(target=self._watch, args=(done,), daemon=True)
             watcher.start()
             try:
@@ -92,16 +104,20 @@ class Lookout:
 
     def _watch(self, done: threading.Event) -> None:
         psycopg = require_psycopg()
-        pid = self.connection.info.backend_pid
         try:
             while not done.wait(_LOOK_SECONDS):
-                row = self._other.execute(_WAITED_FOR, (pid,)).fetchone()
+                row = self._other.execute(_WAITED_FOR, (self._pid,)).fetchone()
                 if row is not None and row[0]:
-                    self._other.execute("SELECT pg_cancel_backend(%s)", (pid,))
+                    self._other.execute("SELECT pg_cancel_backend(%s)", (self._pid,))
         except psycopg.Error:
-            # Nobody looks out any more. A server that is gone has nothing to be stopped.
+            self._stop(done)  # nobody looks out any more
+
+    def _stop(self, done: threading.Event) -> None:
+        """Again and again: between two statements the server has nothing to stop."""
+        psycopg = require_psycopg()
+        while not done.wait(_LOOK_SECONDS):
             with suppress(psycopg.Error):
-                self.connection.cancel_safe(timeout=_LOOK_SECONDS)
+                self.connection.cancel_safe(timeout=_CANCEL_SECONDS)
 
 
 @contextmanager

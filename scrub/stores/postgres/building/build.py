@@ -97,8 +97,12 @@ class PostgresBuild:
     def _count_entries(self) -> None:
         """Of a new table the server knows nothing yet, and would plan the check accordingly."""
         for entry in self.place.entries:
-            # Whoever is in the way does the same: autovacuum.
-            with suppress(GaveWay), self.session.watched(), self.session.unhurriedly() as brief:
+            # Not needed for anything; and who is in the way, autovacuum, does the same.
+            with (
+                suppress(GaveWay, StoreUnavailable),
+                self.session.watched(),
+                self.session.unhurriedly() as brief,
+            ):
                 brief.execute(f"ANALYZE {entry.relation}")
 
     def _identify_entries(self) -> None:
@@ -108,7 +112,7 @@ class PostgresBuild:
             for entry in self.place.entries:
                 if not is_identified_late(entry, self.method) or self._is_identified(entry):
                     continue
-                with self.session.unhurriedly():
+                with self.session.unhurriedly(queues=True):
                     for statement in identifying_late(entry):
                         self.connection.execute(statement)
 

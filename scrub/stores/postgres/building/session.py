@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
 from scrub.stores.building import Disconnected, GaveWay
-from scrub.stores.postgres.building.briefly import Brief, Lookout, briefly, patience
+from scrub.stores.postgres.building.briefly import (
+    UNHURRIED_PATIENCE_MIN,
+    Brief,
+    Lookout,
+    briefly,
+    patience,
+)
 from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
 from scrub.stores.postgres.quoting import literal
 
 if TYPE_CHECKING:
     import psycopg
 
+_LOST_MILLISECONDS = 5_000
 _SORTING_MEMORY = "64MB"  # enough for the largest chunk; less is taken for smaller ones
 
 
@@ -27,6 +34,7 @@ class BuildSession:
         self._search_path = search_path
         self._connection: psycopg.Connection[Any] | None = None
         self._lookout: Lookout | None = None
+        self._has_no_room = False
 
     @property
     def connection(self) -> "psycopg.Connection[Any]":
@@ -36,9 +44,10 @@ class BuildSession:
             self._connection.execute(f"SET search_path = {self._search_path}")
         return self._connection
 
-    def _connect(self) -> "psycopg.Connection[Any]":
+    def _connect(self, **parameters: object) -> "psycopg.Connection[Any]":
+        made = require_psycopg().conninfo.make_conninfo(self._conninfo, **parameters)
         try:
-            connection = connect(self._conninfo)
+            connection = connect(made)
         except StoreUnavailable as error:
             raise Disconnected(str(error), hint=error.hint) from error
         connection.autocommit = True
@@ -60,18 +69,33 @@ class BuildSession:
 
     def as_others_allow(self) -> AbstractContextManager[Brief]:
         """Such a step; without haste if the last one saw nobody who could wait for it."""
-        take = self.briefly if self.others_write else self.unhurriedly
-        return take(durable=False)
+        if self.others_write or self.patience < UNHURRIED_PATIENCE_MIN or not self._can_look_out():
+            return self.briefly(durable=False)
+        return self.unhurriedly(durable=False)
 
-    @contextmanager
-    def unhurriedly(self, durable: bool = True) -> Iterator[Brief]:
-        """A transaction that goes on until somebody waits for it."""
+    def _can_look_out(self) -> bool:
+        """Whether the server has room for another session of ours; asked once."""
+        if not self._has_no_room:
+            try:
+                self._look_out()
+            except Disconnected:
+                self._has_no_room = True
+        return not self._has_no_room
+
+    def _look_out(self) -> Lookout:
         connection = self.connection
         if self._lookout is None or self._lookout.connection is not connection:
             self._dismiss_lookout()
-            self._lookout = Lookout(connection, self._connect())
+            # A network that lost it must not keep the step waiting.
+            other = self._connect(tcp_user_timeout=_LOST_MILLISECONDS)
+            self._lookout = Lookout(connection, other)
+        return self._lookout
+
+    @contextmanager
+    def unhurriedly(self, durable: bool = True, queues: bool = False) -> Iterator[Brief]:
+        """A transaction that goes on until somebody waits for it."""
         try:
-            with self._lookout.unhurriedly(durable) as brief:
+            with self._look_out().unhurriedly(durable, queues) as brief:
                 yield brief
         except GaveWay:
             self.others_write = True
@@ -95,6 +119,8 @@ class BuildSession:
                     on_giving_way()
             raise
         except psycopg.Error as error:
+            if isinstance(error, psycopg.errors.QueryCanceled):
+                raise GaveWay(first_line(error)) from error  # meant for what was done before
             reason = f"PostgreSQL: {without_secrets(first_line(error), self._conninfo)}"
             if self._connection is None or self._connection.closed:
                 raise Disconnected(reason) from error
