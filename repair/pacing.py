@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _FIRST = 1_000
-_MOST = 250_000
+_MOST = 400_000
 CHUNK_SECONDS = 0.2  # while others write, who may have to wait for a transaction
-ALONE_SECONDS = 0.5  # else: the more entries are put at once, the better they lie together
+ALONE_SECONDS = 2.0  # else: the more entries are put at once, the better they lie together
 _ALONE_STEPS = 5
 _GROWTH_MAX = 2.0
 _SHRINKING = 4

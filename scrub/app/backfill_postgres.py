@@ -12,7 +12,7 @@ from repair.building import Builder
 from repair.chunk_tasks import work_off_in_tasks
 from repair.pacing import ChunkTime
 from repair.working_off import WorkSettings, patiently
-from scrub.app.backfill_watch import WATCH_SECONDS, LoadWatch
+from scrub.app.backfill_watch import WATCH_SECONDS, LoadWatch, rows_a_second
 from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.backfill import CANCELLED, DROPPED, BackfillPlan, BackfillRequest, BackfillStatus
 from scrub.model.build import Method, State
@@ -33,7 +33,6 @@ Gate = Callable[[Sequence[str]], "str | None"]
 
 _AT_ONCE = 0.1
 _NAMED = 5
-_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,17 +304,11 @@ class PostgresBackfill:
         return replace(status, indexes=tuple(entry.index for entry in place.entries))
 
     def _status(self, builds: PostgresBuilds, record: Build) -> BackfillStatus:
-        before = sum(of.rows for of in builds.ranges(record) if of.phase == LOAD)
         runner = builds.holder(self.table) if record.state not in ENDED else None
-        rate = None
-        began = time.monotonic()
-        if runner and record.state is State.BACKFILLING:
-            time.sleep(_LOOK_SECONDS)
+        is_loading = runner and record.state is State.BACKFILLING and not record.paused
+        rate = rows_a_second(builds, record) if is_loading else None
         ranges = builds.ranges(record)
         load = [of for of in ranges if of.phase == LOAD]
-        rows = sum(of.rows for of in load)
-        if rows > before:
-            rate = (rows - before) / (time.monotonic() - began)
         waiting: tuple[str, ...] = ()
         if record.state not in (*ENDED, State.BACKFILLING, State.MERGING):
             waiting = tuple(b.description for b in builds.writers(self.table))
@@ -324,7 +317,7 @@ class PostgresBackfill:
             indexes=record.indexes,
             state=record.state,
             method=record.method,
-            rows=rows,
+            rows=sum(of.rows for of in load),
             rows_expected=record.rows_expected,
             entries=sum(of.entries for of in load),
             rows_a_second=rate,

@@ -2,7 +2,8 @@
 """Watching the workers of a build in PostgreSQL, from the process that runs it."""
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,36 @@ from scrub.errors import ScrubError
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.table import Table
 from scrub.stores.building import LOAD
+from scrub.stores.postgres.building.builds import Build
 from scrub.stores.postgres.building.opening import PostgresBuilds
 from scrub.stores.postgres.building.place import BuildPlace
 
 WATCH_SECONDS = 0.5
+_LOOK_SECONDS = 0.1
+_RATE_SECONDS, _RATE_SECONDS_MAX = 1.0, 3.0
+
+
+def rows_a_second(builds: PostgresBuilds, record: Build) -> float | None:
+    """How fast rows are loaded, from the end of one chunk to that of another: they may be long."""
+    began = (time.monotonic(), _loaded(builds, record))
+    ends: list[tuple[float, int]] = []
+    while time.monotonic() < began[0] + _RATE_SECONDS_MAX and _length(ends) < _RATE_SECONDS:
+        time.sleep(_LOOK_SECONDS)
+        rows = _loaded(builds, record)
+        if rows > (ends[-1] if ends else began)[1]:
+            ends.append((time.monotonic(), rows))
+    if not ends:
+        return None
+    first = ends[0] if len(ends) > 1 else began
+    return (ends[-1][1] - first[1]) / (ends[-1][0] - first[0])
+
+
+def _length(ends: Sequence[tuple[float, int]]) -> float:
+    return ends[-1][0] - ends[0][0] if ends else 0.0
+
+
+def _loaded(builds: PostgresBuilds, record: Build) -> int:
+    return sum(of.rows for of in builds.ranges(record) if of.phase == LOAD)
 
 
 @dataclass(frozen=True, slots=True)

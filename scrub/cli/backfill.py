@@ -45,7 +45,7 @@ def _gently(command: Any) -> Any:
         click.option("--parallel", type=click.IntRange(min=1), default=2, show_default=True,
                      metavar="N", help="Transactions at a time."),
         click.option("--chunk-seconds", type=click.FloatRange(min=0.01), metavar="SECONDS",
-                     help="How long a transaction may make writers wait.  [default: 0.2, or 0.5 "
+                     help="How long a transaction may make writers wait.  [default: 0.2, or 2 "
                      "while there are none]"),
         click.option("--pause-file", type=options.FILE, metavar="FILE",
                      help="Rest while this file is there."),

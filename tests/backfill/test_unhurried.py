@@ -190,3 +190,30 @@ def test_somebody_who_writes_makes_chunks_brief(impatient: Ground) -> None:
             build.load_step(0, 15_000)
         writer.execute("COMMIT")
     assert len(impatient.entries()) == 11
+
+
+@pytest.mark.parametrize(
+    "order", ["paused = true", "runner = 'another'", "state = 'reversing'", "rows_per_second = 5"]
+)
+def test_a_long_transaction_ends_when_the_build_is_told_something(
+    impatient: Ground, order: str
+) -> None:
+    """Else whoever pauses a build, or takes it back, would wait for a chunk that takes its time."""
+    build = impatient.build
+    build.session.patience = 10.0
+    assert build.load_step(0, 10).rows == 10
+    called_off = build.loading._called_off
+    assert impatient.database.rows(f"SELECT {called_off}") == [(False,)]
+    impatient.database.run(f"UPDATE scrub_builds SET {order}")
+    began = time.monotonic()
+    with pytest.raises(GaveWay), build.session.unhurriedly(unless=called_off) as brief:
+        brief.execute("SELECT pg_sleep(60)")
+    assert time.monotonic() - began < 30
+
+
+def test_a_chunk_of_a_build_with_a_pace_is_not_called_off_for_that(impatient: Ground) -> None:
+    build = impatient.build
+    build.session.patience = 10.0
+    impatient.database.run("UPDATE scrub_builds SET rows_per_second = 5000")
+    assert build.load_step(0, 10).rows_per_second == 5000
+    assert impatient.database.rows(f"SELECT {build.loading._called_off}") == [(False,)]

@@ -45,7 +45,7 @@ def test_a_chunk_has_a_limit_however_fast_the_server_is() -> None:
     size = ChunkSize(0.2, rows=1_000)
     for _ in range(30):
         size.took(size.rows, 0.0001)
-    assert size.rows == 250_000
+    assert size.rows == 400_000
 
 
 def test_a_chunk_shrinks_at_once_when_it_took_too_long() -> None:

@@ -29,8 +29,8 @@ UNHURRIED_PATIENCE_MIN = 0.5
 
 # Whoever waits to make a relation larger waits for a moment, not for a transaction.
 _WAITED_FOR = """
-    SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype <> 'extend'
-                   AND %s = ANY(pg_blocking_pids(pid)))
+    EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype <> 'extend'
+            AND %s = ANY(pg_blocking_pids(pid)))
 """
 _GAVE_WAY = ("57014", "55P03", "40P01", "40001")  # out of time, no lock, deadlock, not serializable
 
@@ -68,7 +68,10 @@ def briefly(
 
 
 class Lookout:
-    """Sees, in a session of its own, whether anybody waits for a transaction, and stops it then."""
+    """Sees, in a session of its own, whether anybody waits for a transaction, and stops it then.
+
+    So it does when the transaction is no longer wanted.
+    """
 
     def __init__(
         self, connection: "psycopg.Connection[Any]", other: "psycopg.Connection[Any]"
@@ -83,8 +86,12 @@ class Lookout:
         self._other.close()
 
     @contextmanager
-    def unhurriedly(self, durable: bool = True, queues: bool = False) -> Iterator[Brief]:
+    def unhurriedly(
+        self, durable: bool = True, queues: bool = False, unless: str = "false"
+    ) -> Iterator[Brief]:
         """A transaction that goes on until somebody waits for it; raises GaveWay then.
+
+        `unless` is a condition, in SQL, under which it is not wanted any more.
 
         One that `queues` waits for others as long as any session of ours: only then does the server
         send an autovacuum away that is in the way of a lock.
@@ -94,7 +101,7 @@ class Lookout:
             if not queues:
                 # Two that wait for each other are seen to wait; and we never do so for long.
                 self.connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MILLISECONDS}")
-            watcher = threading.Thread(target=self._watch, args=(done,), daemon=True)
+            watcher = threading.Thread(target=self._watch, args=(done, unless), daemon=True)
             watcher.start()
             try:
                 yield Brief(self.connection)
@@ -102,11 +109,12 @@ class Lookout:
                 done.set()
                 watcher.join()  # so that it stops nothing else
 
-    def _watch(self, done: threading.Event) -> None:
+    def _watch(self, done: threading.Event, unless: str) -> None:
         psycopg = require_psycopg()
+        query = f"SELECT {_WAITED_FOR % self._pid} OR {unless}"
         try:
             while not done.wait(_LOOK_SECONDS):
-                row = self._other.execute(_WAITED_FOR, (self._pid,)).fetchone()
+                row = self._other.execute(query).fetchone()
                 if row is not None and row[0]:
                     self._other.execute("SELECT pg_cancel_backend(%s)", (self._pid,))
         except psycopg.Error:

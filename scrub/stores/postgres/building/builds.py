@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from scrub.model.build import Method, State
-from scrub.stores.postgres.quoting import qualified
+from scrub.stores.postgres.quoting import literal, qualified
 
 if TYPE_CHECKING:
     import psycopg
@@ -217,6 +217,15 @@ class Builds:
             f"UPDATE {self.ranges} SET retried = retried + 1 "
             "WHERE build = %s AND phase = %s AND number = %s",
             (build, phase, number),
+        )
+
+    def has_changed(self, build: int, runner: str, rows_per_second: int | None) -> str:
+        """A condition: whether workers of this runner, at this pace, should stop and look."""
+        pace = "NULL" if rows_per_second is None else str(rows_per_second)
+        return (
+            f"EXISTS (SELECT FROM {self.builds} WHERE id = {build} AND (paused "
+            f"OR runner <> {literal(runner)} OR state = {literal(State.REVERSING)} "
+            f"OR rows_per_second IS DISTINCT FROM {pace}))"
         )
 
     def remove(self, connection: "psycopg.Connection[Any]", build: int) -> None:

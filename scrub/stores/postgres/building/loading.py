@@ -32,6 +32,7 @@ class Loading:
     session: BuildSession
     puts_plainly: bool = True  # while nothing is in the way
     _looking_first: int = field(default=0, init=False)  # so many chunks, before the next plain one
+    _pace: int | None = field(default=None, init=False)  # rows a second, as the last chunk saw it
 
     def step(self, number: int, rows: int) -> Step:
         """The fast path, and the slow one for the same rows if an entry found no place."""
@@ -40,7 +41,7 @@ class Loading:
             return step
         must_move = self.place.method is Method.MERGE
         try:
-            with self._watched(of), self.session.as_others_allow() as brief:
+            with self._watched(of), self.session.as_others_allow(self._called_off) as brief:
                 statement = self._statements.fast(of, rows)
                 step, is_whole = self._chunk(brief, statement, rows, must_move=must_move)
         except Undone:
@@ -63,7 +64,7 @@ class Loading:
             return None
         psycopg = require_psycopg()
         try:
-            with self._watched(of), self.session.as_others_allow() as brief:
+            with self._watched(of), self.session.as_others_allow(self._called_off) as brief:
                 statement = self._statements.plain(of, rows)
                 return self._chunk(brief, statement, rows, must_move=True)[0]
         except Undone:
@@ -104,6 +105,7 @@ class Loading:
         """
         row = brief.execute(statement).fetchone()
         scanned, wanted, done, moved, runner, pace, paused, self.session.others_write = row
+        self._pace = pace
         if runner != self.place.runner:
             raise Superseded(f"build {self.place.build} is run by another process")
         if must_move and not moved:
@@ -119,6 +121,11 @@ class Loading:
             others_write=self.session.others_write,
         )
         return step, is_whole
+
+    @property
+    def _called_off(self) -> str:
+        """Whether the build rests, is another's, or has another pace than a chunk was made for."""
+        return self.builds.has_changed(self.place.build, self.place.runner, self._pace)
 
     @property
     def _statements(self) -> ChunkSql:

@@ -67,11 +67,14 @@ class BuildSession:
         """Not durable: steps that are simply done again if a crash of the server undoes them."""
         return briefly(self.connection, self.patience, durable)
 
-    def as_others_allow(self) -> AbstractContextManager[Brief]:
-        """Such a step; without haste if the last one saw nobody who could wait for it."""
+    def as_others_allow(self, unless: str) -> AbstractContextManager[Brief]:
+        """Such a step; without haste if the last one saw nobody who could wait for it.
+
+        One without haste also ends when the condition holds: it is not wanted any more.
+        """
         if self.others_write or self.patience < UNHURRIED_PATIENCE_MIN or not self._can_look_out():
             return self.briefly(durable=False)
-        return self.unhurriedly(durable=False)
+        return self.unhurriedly(durable=False, unless=unless)
 
     def _can_look_out(self) -> bool:
         """Whether the server has room for another session of ours; asked once."""
@@ -92,10 +95,12 @@ class BuildSession:
         return self._lookout
 
     @contextmanager
-    def unhurriedly(self, durable: bool = True, queues: bool = False) -> Iterator[Brief]:
+    def unhurriedly(
+        self, durable: bool = True, queues: bool = False, unless: str = "false"
+    ) -> Iterator[Brief]:
         """A transaction that goes on until somebody waits for it."""
         try:
-            with self._look_out().unhurriedly(durable, queues) as brief:
+            with self._look_out().unhurriedly(durable, queues, unless) as brief:
                 yield brief
         except GaveWay:
             self.others_write = True
