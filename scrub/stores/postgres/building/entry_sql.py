@@ -88,6 +88,11 @@ class EntrySql:
         return tuple(part.name for part in self.parts)
 
     @property
+    def values(self) -> str:
+        """What a row, called r, puts into each column."""
+        return ", ".join(f"{part.value} AS {part.name}" for part in self.parts)
+
+    @property
     def covered(self) -> str:
         """Whether a row has an entry, never NULL."""
         return f"(({' AND '.join(self.conditions)}) IS TRUE)" if self.conditions else "true"

@@ -59,11 +59,11 @@ DECLARE
     has boolean := false;
 BEGIN
     IF TG_OP <> 'INSERT' THEN
-        SELECT {_values(entry)} INTO o FROM (SELECT OLD.*) AS r WHERE {entry.covered};
+        SELECT {entry.values} INTO o FROM (SELECT OLD.*) AS r WHERE {entry.covered};
         had := FOUND;
     END IF;
     IF TG_OP <> 'DELETE' THEN
-        SELECT {_values(entry)} INTO n FROM (SELECT NEW.*) AS r WHERE {entry.covered};
+        SELECT {entry.values} INTO n FROM (SELECT NEW.*) AS r WHERE {entry.covered};
         has := FOUND;
     END IF;
     {unchanged}
@@ -75,10 +75,6 @@ BEGIN
     END IF;
     RETURN NULL;
 END"""
-
-
-def _values(entry: EntrySql) -> str:
-    return ", ".join(f"{part.value} AS {part.name}" for part in entry.parts)
 
 
 @dataclass(frozen=True, slots=True)

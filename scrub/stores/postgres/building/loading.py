@@ -65,6 +65,8 @@ class Loading:
         psycopg = require_psycopg()
         try:
             with self._watched(of), self.session.as_others_allow(self._called_off) as brief:
+                # The server does not know where a chunk ends, and may think that most is read.
+                brief.execute("SET LOCAL enable_seqscan = off")
                 statement = self._statements.plain(of, rows)
                 return self._chunk(brief, statement, rows, must_move=True)[0]
         except Undone:

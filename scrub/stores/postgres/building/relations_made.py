@@ -61,8 +61,7 @@ def identifying_late(entry: EntrySql) -> Iterator[str]:
 
 def _entries(entry: EntrySql, relation: str) -> Iterator[str]:
     """An empty relation of entries. Its types and collations are those of the table's columns."""
-    values = ", ".join(f"{part.value} AS {part.name}" for part in entry.parts)
-    yield f"CREATE TABLE {relation} AS SELECT {values} FROM {entry.table} WITH NO DATA"
+    yield f"CREATE TABLE {relation} AS SELECT {entry.values} FROM {entry.table} WITH NO DATA"
     known = [part.name for part in entry.indexed + entry.suffix if not part.nullable]
     for column in known:
         yield f"ALTER TABLE {relation} ALTER COLUMN {column} SET NOT NULL"

@@ -32,10 +32,8 @@ def locking(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
 
 def entries_of(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
     """The entries that these rows have."""
-    values = ", ".join(f"{part.value} AS {part.name}" for part in entry.parts)
-    return (
-        f"SELECT {values} FROM {entry.table} AS r WHERE {_chosen(entry, keys)} AND {entry.covered}"
-    )
+    chosen = f"{_chosen(entry, keys)} AND {entry.covered}"
+    return f"SELECT {entry.values} FROM {entry.table} AS r WHERE {chosen}"
 
 
 def _chosen(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:

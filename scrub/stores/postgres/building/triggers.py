@@ -73,9 +73,8 @@ AS $emptying$ BEGIN {body} RETURN NULL; END $emptying$"""
 
 def _leaving(entry: EntrySql, relation: str, duty: Duty) -> str:
     """The entries of a partition's rows go with it."""
-    values = ", ".join(f"{part.value} AS {part.name}" for part in entry.parts)
     # Only when it runs is it known which partition it is.
-    rows = f"SELECT {values} FROM ONLY %s AS r WHERE {entry.covered}"
+    rows = f"SELECT {entry.values} FROM ONLY %s AS r WHERE {entry.covered}"
     indexed = " AND ".join(
         f"t.{part.name} IS NOT DISTINCT FROM e.{part.name}" for part in entry.indexed
     )
