@@ -97,6 +97,7 @@ class NewFiles:
                 compression="snappy",
                 use_dictionary=True if dictionary is None else (list(dictionary) or False),
                 store_schema=False,  # a text is a text, however it came here
+                write_batch_size=ROW_GROUP_ROWS,  # codes of texts are counted once for each batch
             ) as writer,
         ):
             # What its writer has noted, as Spark does the calendar of dates, is true of the copy.
@@ -188,7 +189,8 @@ def _dictionary_columns(metadata: Any) -> list[str]:
 
 def _kept(parquet: Any, without: Numbers) -> Iterable[pa.Table]:
     first = 0
-    for batch in parquet.iter_batches(ROW_GROUP_ROWS):
+    # Files are written several at a time; more threads for each would be in the way of the others.
+    for batch in parquet.iter_batches(ROW_GROUP_ROWS, use_threads=False):
         start, end = np.searchsorted(without, [first, first + batch.num_rows])
         kept = _without(batch, without[start:end] - first)
         first += batch.num_rows

@@ -81,23 +81,27 @@ class _Sieve:
     def __init__(self, values: pa.Array) -> None:
         self._values = values
         self._marked: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
-        if pa.types.is_integer(values.type) and not values.null_count:
+        if pa.types.is_integer(values.type):
             self._marked = np.zeros(1 << _HASH_BITS, np.bool_)
-            self._marked[_hashes(values)] = True
+            self._marked[_hashes(_with_zero(values))] = True
 
     def passing(self, column: pa.Array) -> Numbers:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if self._marked is None:
             return self._looked_up(column)
-        known = column.fill_null(0) if column.null_count else column  # for now: see below
-        left: Numbers = np.flatnonzero(self._marked[_hashes(known)])
+        left: Numbers = np.flatnonzero(self._marked[_hashes(_with_zero(column))])
         return left[self._looked_up(column.take(pa.array(left)))] if left.size else left
 
     def _looked_up(self, column: pa.Array) -> Numbers:
         found = pc.is_in(column, value_set=self._values)
         numbers: Numbers = np.flatnonzero(found.to_numpy(zero_copy_only=False))
         return numbers
+
+
+def _with_zero(column: pa.Array) -> pa.Array:
+    """Zero for NULL: the two are told apart when they are looked up."""
+    return column.fill_null(0) if column.null_count else column
 
 
 def _hashes(values: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
