@@ -172,6 +172,7 @@ class Measurements:
     def building(self) -> BuildTimings:
         """Builds beside the server's own sorted copy, and what traffic notices of one."""
         with backfill.site(self.shop_rows) as site:
+            site.build(self.spark, Method.INIT_PUT)  # warm
             copies: list[Timing] = []
             builds: dict[Method, list[Timing]] = {method: [] for method in Method}
             for _ in range(self.effort.repeat):
@@ -216,31 +217,34 @@ class Measurements:
     def repairs_in_delta(self) -> tuple[Timing, Timing]:
         """Of the small table and of the large one."""
         small, large = (
-            self._repair("Delta", repairs.damaged_lake(self.spark, self._lake(rows, BOTH)))
+            repairs.damaged_lake(self.spark, self._lake(rows, BOTH))
             for rows in (self.few_rows, self.rows)
         )
-        return small, large
+        return self._repairs("Delta", small, large)
 
     @cached_property
     def repairs_in_postgres(self) -> tuple[Timing, Timing]:
         """Of a small table and of a large one, each a quarter of those in Delta."""
         few, many = max(self.shop_rows // 100, data.ROWS_MIN), max(self.shop_rows, data.ROWS_MIN)
-        small, large = (
-            self._repair("PostgreSQL", repairs.damaged_shop(self.spark, rows))
-            for rows in (few, many)
-        )
-        return small, large
+        small, large = (repairs.damaged_shop(self.spark, rows) for rows in (few, many))
+        return self._repairs("PostgreSQL", small, large)
 
-    def _repair(self, where: str, making: AbstractContextManager[repairs.Damaged]) -> Timing:
-        with making as damaged:
-            title = f"repair in {where}"
-            damaged.repair()  # warm
-            return joined(
-                [
-                    self._once(title, damaged.restore, damaged.repair)
-                    for _ in range(self.effort.repeat)
-                ]
-            )
+    def _repairs(
+        self,
+        where: str,
+        small: AbstractContextManager[repairs.Damaged],
+        large: AbstractContextManager[repairs.Damaged],
+    ) -> tuple[Timing, Timing]:
+        """Small and large in turn: what slows the machine down slows both down."""
+        with small as few, large as many:
+            found: tuple[list[Timing], list[Timing]] = ([], [])
+            for damaged in (few, many):
+                damaged.repair()  # warm
+            for _ in range(self.effort.repeat):
+                for damaged, timings in zip((few, many), found, strict=True):
+                    title = f"repair in {where}"
+                    timings.append(self._once(title, damaged.restore, damaged.repair))
+        return joined(found[0]), joined(found[1])
 
     # Pairs
 
