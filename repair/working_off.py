@@ -143,8 +143,11 @@ def patiently(
     size: ChunkSize | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> T:
-    """The step, tried again while writers are in its way or the server is away."""
-    deadline = time.monotonic() + limit
+    """The step, tried again while writers are in its way or the server is away.
+
+    How long that is counts from the first time: a step may take long by itself.
+    """
+    deadline: float | None = None
     pause = _RETRY_SECONDS
     while True:
         try:
@@ -157,6 +160,7 @@ def patiently(
         except Disconnected as error:
             build.close()
             reason, cause = str(error), error
+        deadline = time.monotonic() + limit if deadline is None else deadline
         if time.monotonic() > deadline:
             raise Stuck(reason, hint="wait until they are done, or the server is back") from cause
         sleep(pause * random.uniform(0.5, 1.5))

@@ -27,6 +27,12 @@ class Database:
     def name(self) -> str:
         return str(conninfo.conninfo_to_dict(self.url)["dbname"])
 
+    @property
+    def version(self) -> int:
+        """Of the server, as 180004 for 18.4."""
+        with self.connect() as connection:
+            return connection.info.server_version
+
     def connect(self, **parameters: Any) -> psycopg.Connection[Any]:
         """A session that commits each statement."""
         return psycopg.connect(self.url, autocommit=True, **parameters)

@@ -30,10 +30,10 @@ def rows_a_second(builds: PostgresBuilds, record: Build) -> float | None:
         rows = _loaded(builds, record)
         if rows > (ends[-1] if ends else began)[1]:
             ends.append((time.monotonic(), rows))
-    if not ends:
-        return None
-    first = ends[0] if len(ends) > 1 else began
-    return (ends[-1][1] - first[1]) / (ends[-1][0] - first[0])
+    if len(ends) > 1:
+        return (ends[-1][1] - ends[0][1]) / (ends[-1][0] - ends[0][0])
+    # One chunk in all the time, most of which may have been done before.
+    return (ends[0][1] - began[1]) / (time.monotonic() - began[0]) if ends else None
 
 
 def _length(ends: Sequence[tuple[float, int]]) -> float:

@@ -9,13 +9,11 @@ import math
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from scrub.errors import RelationMismatch, StoreUnavailable
@@ -30,7 +28,6 @@ ROW_GROUP_ROWS = 65_536
 _LEFT_AS_THEY_ARE = "!$&'()+,-./:;=@_~"
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes; texts have none
 _DICTIONARY_SHARE = 0.75
-_RUNS_SHARE = 0.9
 _ARROW_SCHEMA = b"ARROW:schema"
 _GAPS_MAX = 1_000  # in a batch, of rows that are left out
 _TEXT_BOUND_MAX = 32  # characters; longer ones are left out, as other writers cut them off
@@ -65,14 +62,8 @@ class NewFiles:
                     coerce_int96_timestamp_unit="us",
                 )
                 kept = _kept(parquet, np.unique(np.array(without, np.int64)))
-                first = next(kept)
-                self._write(
-                    chain([first], kept),
-                    parquet.schema_arrow,
-                    file.partition,
-                    [n for n in _dictionary_columns(metadata) if not _comes_in_runs(first, n)],
-                    metadata.metadata,
-                )
+                columns = _dictionary_columns(metadata)
+                self._write(kept, parquet.schema_arrow, file.partition, columns, metadata.metadata)
         except (OSError, pa.ArrowException) as error:
             reason = describe(error)
             raise StoreUnavailable(f"{self._snapshot.relation}: {file.uri}: {reason}") from error
@@ -194,15 +185,6 @@ def _dictionary_columns(metadata: Any) -> list[str]:
         if chunk.total_uncompressed_size
         < _DICTIONARY_SHARE * chunk.num_values * _WIDTHS.get(chunk.physical_type, math.inf)
     ]
-
-
-def _comes_in_runs(rows: pa.Table, name: str) -> bool:
-    """Whether an integer mostly equals the one before, as in a key: then compression is enough."""
-    if name not in rows.column_names or not pa.types.is_integer(rows.column(name).type):
-        return False
-    values = rows.column(name).combine_chunks()
-    repeated = pc.sum(pc.equal(values[1:], values[:-1])).as_py() or 0
-    return bool(repeated > _RUNS_SHARE * len(values))
 
 
 def _kept(parquet: Any, without: Numbers) -> Iterator[pa.Table]:

@@ -4,6 +4,7 @@
 import pytest
 
 from scrub.model.build import Method, State
+from scrub.stores.building import GaveWay
 from scrub.stores.postgres.building.loading import Loading
 from tests.backfill.ground import Background, Ground, building, kv_table, persistently, until
 from tests.postgres_server import Database
@@ -75,3 +76,20 @@ def test_truncate_while_entries_are_identified_empties_the_index(database: Datab
         advancing.result()
         ground.publish()
         ground.assert_right()
+
+
+def test_entries_are_not_ordered_for_a_build_that_was_taken_over(database: Database) -> None:
+    """Whoever cancels it would wait for that; a pause, though, cannot rest in the middle of it."""
+    with building(database, kv_table(unique=False), Method.MERGE, _CREATE, _ROWS) as ground:
+        build = ground.build
+        taken = build.builds.is_taken_from(build.place.build, build.place.runner)
+        for change, is_taken in (
+            ("paused = true", False),
+            ("rows_per_second = 5", False),
+            ("runner = 'another'", True),
+            ("runner = NULL, state = 'reversing'", True),
+        ):
+            database.run(f"UPDATE scrub_builds SET {change}")
+            assert database.rows(f"SELECT {taken}") == [(is_taken,)]
+        with pytest.raises(GaveWay), build.session.unhurriedly(unless=taken) as brief:
+            brief.execute("SELECT pg_sleep(60)")

@@ -398,3 +398,20 @@ def test_steps_before_publishing_become_smaller_when_they_give_way() -> None:
     running, _ = builder(build)
     assert running.run() is State.PUBLIC
     assert asked[:3] == [1_000, 250, 62]
+
+
+def test_a_step_that_took_long_by_itself_has_its_patience_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first giving way begins the wait: before it, nobody was in the way."""
+    now = [0.0]
+    monkeypatch.setattr("repair.working_off.time.monotonic", lambda: now[0])
+    tries: list[Exception] = [GaveWay("busy")]
+
+    def step() -> str:
+        now[0] += 100
+        if tries:
+            raise tries.pop()
+        return "done"
+
+    assert patiently(step, 60, FakeBuild(), sleep=lambda _: None) == "done"

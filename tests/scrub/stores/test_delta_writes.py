@@ -14,7 +14,7 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
 from scrub.model.entry_shape import EntryShape, Tombstones
 from scrub.model.table import Store
-from scrub.stores import delta_entries, delta_files
+from scrub.stores import delta_entries
 from scrub.stores.delta_writes import DeltaWriter
 from scrub.stores.parquet_columns import dictionary_columns
 from scrub.stores.writing import Outcome
@@ -265,14 +265,3 @@ def test_a_damaged_file_is_named(ten_files: Path) -> None:
         path.write_bytes(b"no parquet")
     with pytest.raises(StoreUnavailable, match="not a Parquet file"):
         writer(ten_files).delete_if_equal(BY_CUSTOMER, entries(BY_CUSTOMER, (3, 3, "x")))
-
-
-@pytest.mark.parametrize(
-    ("numbers", "has_runs"),
-    [([n // 50 for n in range(1_000)], True), ([n % 7 for n in range(1_000)], False), ([], False)],
-)
-def test_integers_that_come_in_runs_need_no_dictionary(numbers: list[int], has_runs: bool) -> None:
-    rows = pa.table({"n": pa.array(numbers, pa.int64()), "t": [str(n // 50) for n in numbers]})
-    assert delta_files._comes_in_runs(rows, "n") is has_runs
-    assert not delta_files._comes_in_runs(rows, "t")
-    assert not delta_files._comes_in_runs(rows, "of.another")

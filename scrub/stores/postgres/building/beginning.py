@@ -35,6 +35,8 @@ _ORDERED = """
     JOIN pg_am m ON m.oid = c.relam
     WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
       AND m.amname = 'btree' AND i.indnkeyatts = %s
+      AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = i.indrelid
+                      AND a.attname = ANY(%s) AND NOT a.attnotnull)
       AND (SELECT array_agg(a.attname::text ORDER BY k.n)
            FROM unnest(i.indkey::int[]) WITH ORDINALITY AS k(attnum, n)
            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
@@ -101,13 +103,14 @@ def _demand_buildable(
             hint="build the index on each of them, or partition the table instead",
         )
     keys = table.primary_key
-    row = connection.execute(_ORDERED, (relation.oid, len(keys), list(keys))).fetchone()
+    row = connection.execute(_ORDERED, (relation.oid, len(keys), list(keys), list(keys))).fetchone()
     if row is None:
         named = ", ".join(identifier(name) for name in keys)
         raise RelationMismatch(
-            f"{relation.label} has no unique index on ({', '.join(keys)}), by which it could be "
-            "read in order",
-            hint=f"CREATE UNIQUE INDEX CONCURRENTLY ON {relation.sql} ({named})",
+            f"{relation.label} has no unique index on ({', '.join(keys)}), without NULLs, by which "
+            "it could be read in order",
+            hint=f"CREATE UNIQUE INDEX CONCURRENTLY ON {relation.sql} ({named}), and declare its "
+            "columns NOT NULL",
         )
 
 

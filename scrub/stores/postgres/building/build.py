@@ -112,7 +112,8 @@ class PostgresBuild:
             for entry in self.place.entries:
                 if not is_identified_late(entry, self.method) or self._is_identified(entry):
                     continue
-                with self.session.unhurriedly(queues=True):
+                taken = self.builds.is_taken_from(self.place.build, self.place.runner)
+                with self.session.unhurriedly(queues=True, unless=taken):
                     for statement in identifying_late(entry):
                         self.connection.execute(statement)
 

@@ -223,9 +223,16 @@ class Builds:
         """A condition: whether workers of this runner, at this pace, should stop and look."""
         pace = "NULL" if rows_per_second is None else str(rows_per_second)
         return (
-            f"EXISTS (SELECT FROM {self.builds} WHERE id = {build} AND (paused "
-            f"OR runner <> {literal(runner)} OR state = {literal(State.REVERSING)} "
-            f"OR rows_per_second IS DISTINCT FROM {pace}))"
+            f"EXISTS (SELECT FROM {self.builds} WHERE id = {build} "
+            f"AND (paused OR rows_per_second IS DISTINCT FROM {pace})) "
+            f"OR {self.is_taken_from(build, runner)}"
+        )
+
+    def is_taken_from(self, build: int, runner: str) -> str:
+        """A condition: whether somebody else runs the build now, or it is being taken back."""
+        return (
+            f"EXISTS (SELECT FROM {self.builds} WHERE id = {build} AND "
+            f"(runner <> {literal(runner)} OR state = {literal(State.REVERSING)}))"
         )
 
     def remove(self, connection: "psycopg.Connection[Any]", build: int) -> None:

@@ -59,22 +59,24 @@ class ChunkSql:
         """
         (entry,) = self.entries
         keys = ", ".join(f"r.{key.name} AS k{n}" for n, key in enumerate(self._keys))
-        rest = f"{entry.table} AS r WHERE {within(self._keys, of.position, of.upper_key)}"
-        chosen = f"{rest} AND {self._up_to_the_last(of)} AND {entry.covered}"
-        order = () if is_identified_late(entry, self.method) else entry.arbiters[0].columns
-        put = _put_plainly(entry, f"SELECT {entry.values} FROM {chosen}", order)
-        rows_read = f"""
-            CASE WHEN EXISTS (SELECT FROM last) THEN {rows}
-                 ELSE (SELECT count(*) FROM {rest}) END"""
-        done = "rows"
-        if entry.conditions:  # else every row has an entry
-            put, done = f"{put} RETURNING 1", "(SELECT count(*) FROM put)"
-        counted = (
-            f"SELECT rows, {done} AS wanted, {done} AS put FROM (SELECT {rows_read} AS rows) c"
+        # Without the end of the range: given two bounds, the server may go by the looser one.
+        chosen = " AND ".join(
+            (within(self._keys, of.position, None), self._up_to_the_last(of), entry.covered)
         )
+        order = () if is_identified_late(entry, self.method) else entry.arbiters[0].columns
+        source = f"SELECT {entry.values} FROM {entry.table} AS r WHERE {chosen}"
+        put, entries_put = _put_plainly(entry, source, order), "rows"
+        if entry.conditions:  # else every row has an entry
+            put, entries_put = f"{put} RETURNING 1", "(SELECT count(*) FROM put)"
+        rest = f"{entry.table} AS r WHERE {within(self._keys, of.position, of.upper_key)}"
+        rows_read = f"""
+            SELECT CASE WHEN EXISTS (SELECT FROM last) THEN {rows}
+                        ELSE (SELECT count(*) FROM {rest}) END AS rows"""
+        counted = f"SELECT rows, {entries_put} AS wanted, {entries_put} AS put FROM read"
         parts = (
             ("last", f"MATERIALIZED (SELECT {keys} FROM {self._next(of, 1, rows - 1)})"),
             ("put", f"({put})"),
+            ("read", f"MATERIALIZED ({rows_read})"),
             ("counted", f"({counted})"),
             ("checkpoint", f"({self._checkpoint(of, rows, 'last', 'fast', 'true')})"),
         )

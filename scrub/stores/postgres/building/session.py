@@ -42,6 +42,8 @@ class BuildSession:
             self._connection = self._connect()
             self._connection.execute(f"SET work_mem = {literal(_SORTING_MEMORY)}")
             self._connection.execute(f"SET search_path = {self._search_path}")
+            # How much of a range a chunk takes is guessed far too high; compiling would not pay.
+            self._connection.execute("SET jit = off")
         return self._connection
 
     def _connect(self, **parameters: object) -> "psycopg.Connection[Any]":
