@@ -192,8 +192,10 @@ def _indexes_of(table: Table, request: BackfillRequest, all_if_none: bool) -> tu
                 hint=f"scrub check table {table.name} --index {name} checks it",
             )
         if name not in known:
+            missing = f"describe it in {request.catalog}, under `indexes:` of {table.name}"
             raise UsageError(
-                f"the catalog has no index {name} of {table.name}", hint=near(name, known)
+                f"the catalog has no index {name} of {table.name}",
+                hint=near(name, known) if known else missing,
             )
     return tuple(known[name] for name in dict.fromkeys(request.indexes))
 
