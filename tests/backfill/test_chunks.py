@@ -95,6 +95,20 @@ def test_every_row_is_in_one_chunk_and_is_counted_once(
         assert not any(step.slow for step in ground.steps)
 
 
+@pytest.mark.parametrize("method", list(Method))
+def test_a_range_that_is_done_is_finished_also_for_whoever_did_not_hear_of_it(
+    database: Database, method: Method
+) -> None:
+    """A chunk may be called off at the moment when it is committed; it is then tried again."""
+    table, create, insert = _SHAPES["plain"]
+    with building(database, table, method, create, insert) as ground:
+        ground.advance_to(State.BACKFILLING)
+        ground.load(7)
+        again = ground.build.load_step(0, 7)
+        assert (again.rows, again.finished, again.clashes) == (0, True, ())
+        assert ground.entries() == ground.expected()
+
+
 def _blocks_read(ground: Ground, rows: int) -> int:
     """By the statement of the next chunk of the first range, which is then taken back."""
     loading = ground.build.loading

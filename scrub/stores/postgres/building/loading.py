@@ -37,6 +37,8 @@ class Loading:
     def step(self, number: int, rows: int) -> Step:
         """The fast path, and the slow one for the same rows if an entry found no place."""
         of = self.range(number)
+        if of.done:
+            return Step(rows=0, finished=True)  # by a step whose answer did not arrive
         if (step := self._plain_step(of, rows)) is not None:
             return step
         must_move = self.place.method is Method.MERGE
