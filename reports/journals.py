@@ -7,6 +7,7 @@ from typing import Protocol
 
 from tabulate import tabulate
 
+from reports.action_verbs import verb
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
 from reports.quantities import count, counted
@@ -39,15 +40,18 @@ class _Run(Protocol):
     def undoes(self) -> str | None: ...
 
 
-class _Record(Protocol):
-    @property
-    def index(self) -> str: ...
+class _Change(Protocol):
     @property
     def kind(self) -> ActionKind: ...
     @property
     def before(self) -> Entry | None: ...
     @property
     def after(self) -> Entry | None: ...
+
+
+class _Record(_Change, Protocol):
+    @property
+    def index(self) -> str: ...
     @property
     def undone_by(self) -> str | None: ...
 
@@ -93,17 +97,16 @@ def run_as_text(run: _Run, records: Sequence[_Record]) -> str:
         head += ", cut off: run the same repair again"
     if not records:
         return f"{head}: nothing was changed\n"
-    return f"{head}\n{changes_table(records)}\n"
+    return f"{head}\n{_changes(records)}\n"
 
 
-def changes_table(records: Sequence[_Record]) -> str:
-    """Changes, each before and after."""
+def _changes(records: Sequence[_Record]) -> str:
     rows = [
         (
             index_cell(record.index),
-            record.kind,
-            "absent" if record.before is None else fields(record.before),
-            "absent" if record.after in (None, _gone(record)) else fields(record.after or {}),
+            verb(record.index, record.kind),
+            before_cell(record),
+            after_cell(record),
             record.undone_by or "-",
         )
         for record in records
@@ -112,6 +115,12 @@ def changes_table(records: Sequence[_Record]) -> str:
     return tabulate(rows, headers=headers, disable_numparse=True)
 
 
-def _gone(record: _Record) -> Entry | None:
-    """A deleted entry that had others beside it is journalled with itself after it."""
-    return record.before if record.kind is ActionKind.DELETE else None
+def before_cell(change: _Change) -> str:
+    """What was there."""
+    return "absent" if change.before is None else fields(change.before)
+
+
+def after_cell(change: _Change) -> str:
+    """What was left; a deleted entry that had others beside it is journalled with itself."""
+    is_gone = change.kind is ActionKind.DELETE and change.after == change.before
+    return "absent" if change.after is None or is_gone else fields(change.after)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tabulate import tabulate
 
+from reports.action_verbs import verb
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
-from reports.journals import changes_table
+from reports.journals import after_cell, before_cell
 from reports.patches import how_to_apply, patch_as_text
 from reports.quantities import counted
 from reports.summary import closing_line, not_looked_at
@@ -20,20 +21,13 @@ from scrub.model.repair import (
     Entry,
     LostRow,
     Refusal,
+    RememberedChange,
     RepairReport,
     UndoReport,
 )
 from scrub.model.result import RunResult
 
 _SHOWN_MAX = 20
-_VERBS: Mapping[ActionKind, str] = {
-    ActionKind.PUT: "put the missing entry",
-    ActionKind.DELETE: "delete the entry",
-    ActionKind.REPLACE: "replace the stored columns",
-    ActionKind.KEEP_ONE: "remove all copies but one",
-    ActionKind.REINDEX: "rebuild the index",
-    ActionKind.RECOVER: "put the lost row back",
-}
 _OUTCOMES: Mapping[ActionOutcome, str] = {
     ActionOutcome.DONE: "done",
     ActionOutcome.ALREADY_RIGHT: "left alone: it was right already",
@@ -172,7 +166,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], total: int) ->
 
 
 def _cells(action: Action) -> tuple[str, ...]:
-    what = action.statement or _verb(action.index, action.kind)
+    what = action.statement or verb(action.index, action.kind)
     return (
         index_cell(action.index),
         fields(action.primary_key),
@@ -180,12 +174,6 @@ def _cells(action: Action) -> tuple[str, ...]:
         "-" if action.kind is ActionKind.REINDEX else _entry(action.before),
         "-" if action.kind is ActionKind.REINDEX else _entry(action.after),
     )
-
-
-def _verb(index: str, kind: ActionKind) -> str:
-    """A pair of the table itself keeps its values."""
-    is_spelling = not index and kind is not ActionKind.RECOVER
-    return "write its values in their one spelling" if is_spelling else _VERBS[kind]
 
 
 def _entry(entry: Entry | None) -> str:
@@ -239,13 +227,10 @@ def undo_as_text(report: UndoReport) -> str:
     if not report.changes:
         return f"{_nothing_to_undo(report)}\n"
     if report.run is None:
-        shown = changes_table(report.changes[:_SHOWN_MAX])
-        more = len(report.changes) - _SHOWN_MAX
         them = "it" if len(report.changes) == 1 else "them"
         return (
-            f"{shown}\n"
-            + (f"and {more:,} more\n" if more > 0 else "")
-            + f"\nrun {printable(report.of)} of table {printable(report.table)} did "
+            f"Would be taken back\n{_to_undo(report.changes)}\n"
+            f"\nrun {printable(report.of)} of table {printable(report.table)} did "
             f"{counted(len(report.changes), 'change')} that can be taken back; nothing was "
             f"changed. To take {them} back, add --execute\n"
         )
@@ -253,7 +238,7 @@ def undo_as_text(report: UndoReport) -> str:
         (
             index_cell(one.index),
             fields(one.primary_key),
-            _verb(one.index, one.kind),
+            verb(one.index, one.kind),
             _UNDONE.get(one.outcome) or printable(f"refused: {one.reason or _OTHER}"),
         )
         for one in report.done[:_SHOWN_MAX]
@@ -264,6 +249,15 @@ def undo_as_text(report: UndoReport) -> str:
     lines = [_table(headers, rows, len(report.done)), ""] if rows else []
     lines.append(f"{taken:,} taken back, {refused:,} refused")
     return "\n".join(lines) + "\n"
+
+
+def _to_undo(changes: Sequence[RememberedChange]) -> str:
+    """An undo goes from what was left to what was there."""
+    rows = [
+        (index_cell(one.index), verb(one.index, one.kind), after_cell(one), before_cell(one))
+        for one in changes[:_SHOWN_MAX]
+    ]
+    return _table(("index", "what had been done", "is now", "after the undo"), rows, len(changes))
 
 
 def _nothing_to_undo(report: UndoReport) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from repair.building import Builder
 from repair.chunk_tasks import work_off_in_tasks
-from repair.pacing import ChunkTime
+from repair.pacing import ALONE_SECONDS, CHUNK_SECONDS
 from repair.working_off import WorkSettings, patiently
 from scrub.app.backfill_watch import WATCH_SECONDS, LoadWatch, rows_a_second
 from scrub.errors import StoreUnavailable, UsageError
@@ -47,17 +47,19 @@ class PostgresBackfill:
     def plan(self) -> BackfillPlan:
         """What `run` would do; nothing is changed."""
         with self._opened() as builds:
-            builds.demand_free(self.table)
-            entries = builds.entries(self.table, self.indexes)
-            builds.demand_absent(self.table, entries)
+            entries = builds.rehearse(self.table, self.indexes)
             rows = builds.rows_expected(self.table)
-        seconds = ChunkTime(self.request.chunk_seconds).seconds()
+        asked = self.request.chunk_seconds
+        seconds = f"{asked or CHUNK_SECONDS:g} s" + (
+            "" if asked else f", or {ALONE_SECONDS:g} s while nobody else writes"
+        )
         made = [
             f"create {entry.relation} ({', '.join(entry.names)})"
             + (", unique" if entry.unique else "")
             for entry in entries
         ]
         pace, is_merge = self.request.rows_per_second, self._method is Method.MERGE
+        kept = "it" if len(entries) == 1 else "them"
         return BackfillPlan(
             table=self.table.name,
             indexes=tuple(index.name for index in self.indexes),
@@ -66,8 +68,8 @@ class PostgresBackfill:
             steps=(
                 *made,
                 f"create triggers on {entries[0].table} that "
-                + ("record what is written" if is_merge else "keep it from then on"),
-                f"load the rows in transactions of about {seconds:g} s, "
+                + ("record what is written" if is_merge else f"keep {kept} from then on"),
+                f"load the rows in transactions of about {seconds}, "
                 f"{self.request.parallel} at a time, "
                 + (f"at most {pace:,} rows/s" if pace else "as fast as they go"),
                 *(["merge what was written meanwhile"] if is_merge else []),

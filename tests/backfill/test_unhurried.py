@@ -211,6 +211,25 @@ def test_a_long_transaction_ends_when_the_build_is_told_something(
     assert time.monotonic() - began < 30
 
 
+def test_a_chunk_that_was_called_off_did_not_give_way_to_writers(impatient: Ground) -> None:
+    build = impatient.build
+    build.session.patience = 10.0
+    assert build.load_step(0, 10).rows == 10
+    of = build.loading.range(0)
+    retried = "SELECT retried FROM scrub_build_ranges WHERE phase = 'load' AND number = 0"
+
+    def give_way() -> None:
+        with pytest.raises(GaveWay), build.loading._watched(of):
+            raise GaveWay("canceling statement due to user request")
+
+    impatient.database.run("UPDATE scrub_builds SET paused = true")
+    give_way()
+    assert impatient.database.rows(retried) == [(0,)]
+    impatient.database.run("UPDATE scrub_builds SET paused = false")
+    give_way()
+    assert impatient.database.rows(retried) == [(1,)]
+
+
 def test_a_chunk_of_a_build_with_a_pace_is_not_called_off_for_that(impatient: Ground) -> None:
     build = impatient.build
     build.session.patience = 10.0

@@ -128,7 +128,8 @@ def test_a_preview_shows_what_would_be_done_and_changes_nothing(
     output = capsys.readouterr().out
     assert "To build by_customer, by_email of orders (about 400 rows)" in output
     assert 'create "public"."orders__by_email" ("email", "id"), unique' in output
-    assert "at most 500 rows/s" in output
+    assert "0.2 s, or 2 s while nobody else writes, 2 at a time, at most 500 rows/s" in output
+    assert ("keep them from then on" in output) == (method is Method.INIT_PUT)
     assert ("merge what was written" in output) == (method is Method.MERGE)
     assert output.endswith("Nothing was changed. To do it, add --execute\n")
     assert left_behind(shop) == []
@@ -234,6 +235,35 @@ def test_a_preview_refuses_what_would_be_refused(
     assert preview.out == ""
     assert "hint: scrub backfill status orders shows what there is" in preview.err
     assert scrub(f"{command} --execute") == 2
+    assert capsys.readouterr().err == preview.err
+
+
+def test_a_column_that_the_table_lacks_is_told_with_the_one_that_was_meant(
+    catalog: Path, scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.run("ALTER TABLE orders RENAME customer_id TO customer_ids")
+    assert scrub("run orders by_customer") == 2
+    errors = capsys.readouterr().err
+    assert "orders has no column customer_id" in errors
+    assert "did you mean 'customer_ids'?" in errors
+
+
+@pytest.mark.parametrize("expression", ["lowr(email)", "to_char(created, 'HH24')"])
+def test_a_preview_tries_expressions_and_leaves_nothing(
+    shop: Database,
+    tmp_path: Path,
+    scrub: Scrub,
+    capsys: pytest.CaptureFixture[str],
+    expression: str,
+) -> None:
+    columns = [{"expr": expression, "as": "v", "type": "string"}]
+    described(shop.url, tmp_path, {"by_v": {"columns": columns, "dialect": "postgres"}})
+    assert scrub("run orders by_v") == 2
+    preview = capsys.readouterr()
+    assert preview.out == ""
+    assert "index by_v: the database cannot keep" in preview.err
+    assert left_behind(shop) == []
+    assert scrub("run orders by_v --execute") == 2
     assert capsys.readouterr().err == preview.err
 
 

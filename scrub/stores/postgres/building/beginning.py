@@ -73,7 +73,7 @@ def begin(
         builds.create(connection)
         brief.execute(f"SET LOCAL search_path = {entries[0].search_path}")
         for entry in entries:
-            demand_absent(connection, table, entry)
+            _demand_absent(connection, table, entry)
             _demand_immutable(brief, entry)
             version = connection.info.server_version
             for statement in creating(entry, version, method):
@@ -90,6 +90,18 @@ def begin(
         names = [entry.index for entry in entries]
         expected = _rows_expected(connection, leaves)
         return builds.add(connection, table.name, names, method, expected, rows_per_second)
+
+
+def rehearse(
+    connection: "psycopg.Connection[Any]", table: Table, entries: Sequence[EntrySql]
+) -> None:
+    """Refuse what `begin` would; whatever is tried for that is taken back."""
+    for entry in entries:
+        _demand_absent(connection, table, entry)
+        with connection.transaction(force_rollback=True):
+            brief = Brief(connection)
+            brief.execute(f"SET LOCAL search_path = {entry.search_path}")
+            _demand_immutable(brief, entry)
 
 
 def _demand_buildable(
@@ -114,7 +126,7 @@ def _demand_buildable(
         )
 
 
-def demand_absent(connection: "psycopg.Connection[Any]", table: Table, entry: EntrySql) -> None:
+def _demand_absent(connection: "psycopg.Connection[Any]", table: Table, entry: EntrySql) -> None:
     """Refuse to build where something is already."""
     row = connection.execute("SELECT to_regclass(%s)", (entry.relation,)).fetchone()
     if row is None or row[0] is None:

@@ -210,12 +210,17 @@ class Builds:
         return next(of for of in found if of.number == number)
 
     def gave_way(
-        self, connection: "psycopg.Connection[Any]", build: int, phase: str, number: int
+        self,
+        connection: "psycopg.Connection[Any]",
+        build: int,
+        phase: str,
+        number: int,
+        unless: str = "false",
     ) -> None:
-        """Count a chunk that others were in the way of."""
+        """Count a chunk that others were in the way of; `unless` is another reason, in SQL."""
         connection.execute(
             f"UPDATE {self.ranges} SET retried = retried + 1 "
-            "WHERE build = %s AND phase = %s AND number = %s",
+            f"WHERE build = %s AND phase = %s AND number = %s AND NOT ({unless})",
             (build, phase, number),
         )
 

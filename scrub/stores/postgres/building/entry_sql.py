@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrub.catalog.expressions import translate
+from scrub.catalog.spelling import did_you_mean
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.entry_shape import MARK
 from scrub.model.predicate import ColumnTerm
@@ -276,7 +277,10 @@ def _demand_columns(
     wanted = {column.source for column in index.entry if not column.is_expression}
     absent = sorted((wanted | set(table.primary_key)) - described.keys())
     if absent:
-        raise RelationMismatch(f"{relation.label} has no column {', '.join(absent)}")
+        raise RelationMismatch(
+            f"{relation.label} has no column {', '.join(absent)}",
+            hint=f"correct the catalog: {did_you_mean(absent[0], described, 'columns')}",
+        )
     names = {column.name for column in index.entry}
     if MARK in names or "scrub_number" in names:
         raise UsageError(f"index {index.name}: the names {MARK} and scrub_number are scrub's own")

@@ -55,9 +55,11 @@ class Loading:
             return self.builds.range(self.session.connection, self.place.build, LOAD, number)
 
     def _watched(self, of: Range) -> AbstractContextManager[None]:
-        return self.session.watched(
-            lambda: self.builds.gave_way(self.session.connection, self.place.build, LOAD, of.number)
-        )
+        def count() -> None:
+            connection, build = self.session.connection, self.place.build
+            self.builds.gave_way(connection, build, LOAD, of.number, unless=self._called_off)
+
+        return self.session.watched(count)
 
     def _plain_step(self, of: Range, rows: int) -> Step | None:
         """Put as if nothing were in the way; None if something was, and for a while after that."""

@@ -15,7 +15,7 @@ from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.build import Method, State
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import Blocker
-from scrub.stores.postgres.building.beginning import begin, demand_absent, entries_of
+from scrub.stores.postgres.building.beginning import begin, entries_of, rehearse
 from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Build, Builds, Range
@@ -65,12 +65,12 @@ class PostgresBuilds:
     ) -> PostgresBuild:
         """A new build. Raises GaveWay while writers hold the table's lock."""
         self.hold(table)
-        self.demand_free(table)
+        self._demand_free(table)
         entries = self.entries(table, indexes)
         build = begin(self.connection, self.schema, table, entries, method, rows_per_second)
         return self._signed(table, build, method, entries)
 
-    def demand_free(self, table: Table) -> None:
+    def _demand_free(self, table: Table) -> None:
         """One build of a table at a time: refuse if another is not over."""
         if (other := self.unfinished(table)) is not None:
             raise UsageError(
@@ -79,9 +79,12 @@ class PostgresBuilds:
                 hint=f"scrub backfill resume {table.name}, or scrub backfill cancel {table.name}",
             )
 
-    def demand_absent(self, table: Table, entries: Sequence[EntrySql]) -> None:
-        for entry in entries:
-            demand_absent(self.connection, table, entry)
+    def rehearse(self, table: Table, indexes: Sequence[Index]) -> tuple[EntrySql, ...]:
+        """What a new build would make; refuses what `begin` would, and changes nothing."""
+        self._demand_free(table)
+        entries = self.entries(table, indexes)
+        rehearse(self.connection, table, entries)
+        return entries
 
     def take_over(
         self, table: Table, record: Build, patience_seconds: float = 0.0
