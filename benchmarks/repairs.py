@@ -68,6 +68,7 @@ def damaged_lake(spark: SparkSession, lake: Lake) -> Iterator[Damaged]:
             """An undo would bring the defects back in a small file, where they cost nothing."""
             shutil.rmtree(index, ignore_errors=True)
             shutil.copytree(lake.index(BY_CUSTOMER_DAMAGED), index, copy_function=os.link)
+            os.sync()  # else the journal of this repair waits for the files of the one before
 
         copy_index()
         shutil.copy(lake.catalog, home / "scrub.yaml")

@@ -9,6 +9,7 @@ import math
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -28,6 +29,7 @@ ROW_GROUP_ROWS = 65_536
 _LEFT_AS_THEY_ARE = "!$&'()+,-./:;=@_~"
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes; texts have none
 _DICTIONARY_SHARE = 0.75
+_COMPRESSION = "snappy"
 _ARROW_SCHEMA = b"ARROW:schema"
 _GAPS_MAX = 1_000  # in a batch, of rows that are left out
 _TEXT_BOUND_MAX = 32  # characters; longer ones are left out, as other writers cut them off
@@ -62,8 +64,10 @@ class NewFiles:
                     coerce_int96_timestamp_unit="us",
                 )
                 kept = _kept(parquet, np.unique(np.array(without, np.int64)))
-                columns = _dictionary_columns(metadata)
-                self._write(kept, parquet.schema_arrow, file.partition, columns, metadata.metadata)
+                first = next(kept)  # some are left
+                columns = _dictionary_columns(metadata, first)
+                batches, schema = chain([first], kept), parquet.schema_arrow
+                self._write(batches, schema, file.partition, columns, metadata.metadata)
         except (OSError, pa.ArrowException) as error:
             reason = describe(error)
             raise StoreUnavailable(f"{self._snapshot.relation}: {file.uri}: {reason}") from error
@@ -94,7 +98,7 @@ class NewFiles:
             pq.ParquetWriter(
                 stream,
                 schema,
-                compression="snappy",
+                compression=_COMPRESSION,
                 use_dictionary=True if dictionary is None else (list(dictionary) or False),
                 store_schema=False,  # a text is a text, however it came here
                 write_batch_size=ROW_GROUP_ROWS,  # codes of texts are counted once for each batch
@@ -173,18 +177,34 @@ def _is_bound(lowest: Any, highest: Any) -> bool:
     return isinstance(lowest, int)
 
 
-def _dictionary_columns(metadata: Any) -> list[str]:
-    """The columns that are smaller with a dictionary; looking for one takes most of the time."""
-    if not metadata.num_row_groups:
-        return []
+def _dictionary_columns(metadata: Any, first: pa.Table) -> list[str]:
+    """The columns that are smaller with a dictionary; looking for one takes most of the time.
+
+    Numbers that come in runs, as in the key of an index, may be as small without: that is tried.
+    """
     group = metadata.row_group(0)
     chunks = [group.column(leaf) for leaf in range(metadata.num_columns)]
-    return [
-        chunk.path_in_schema
+    worthy = {
+        chunk.path_in_schema: chunk.physical_type
         for chunk in chunks
         if chunk.total_uncompressed_size
         < _DICTIONARY_SHARE * chunk.num_values * _WIDTHS.get(chunk.physical_type, math.inf)
-    ]
+    }
+    numbers = [n for n, kind in worthy.items() if kind in _WIDTHS and n in first.column_names]
+    with_one = _sizes(first.select(numbers), use_dictionary=True)
+    without = _sizes(first.select(numbers), use_dictionary=False)
+    return [name for name in worthy if name not in without or with_one[name] < without[name]]
+
+
+def _sizes(rows: pa.Table, use_dictionary: bool) -> dict[str, int]:
+    """How large the columns of some rows are in a file."""
+    if not rows.num_columns:
+        return {}
+    stream = pa.BufferOutputStream()
+    pq.write_table(rows, stream, compression=_COMPRESSION, use_dictionary=use_dictionary)
+    group = pq.read_metadata(pa.BufferReader(stream.getvalue())).row_group(0)
+    chunks = [group.column(leaf) for leaf in range(group.num_columns)]
+    return {chunk.path_in_schema: chunk.total_compressed_size for chunk in chunks}
 
 
 def _kept(parquet: Any, without: Numbers) -> Iterator[pa.Table]:

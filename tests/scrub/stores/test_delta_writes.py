@@ -265,3 +265,27 @@ def test_a_damaged_file_is_named(ten_files: Path) -> None:
         path.write_bytes(b"no parquet")
     with pytest.raises(StoreUnavailable, match="not a Parquet file"):
         writer(ten_files).delete_if_equal(BY_CUSTOMER, entries(BY_CUSTOMER, (3, 3, "x")))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "has_dictionary"),
+    [
+        ([n // 8 * 37 for n in range(60_000)], False),  # short runs: as small without
+        ([n // 2_000 for n in range(60_000)], True),  # long ones
+        ([n * n % 7 for n in range(60_000)], True),  # few values in any order
+        ([n * 31 for n in range(60_000)], False),  # each its own
+    ],
+)
+def test_a_file_that_is_written_again_has_dictionaries_where_they_make_it_smaller(
+    tmp_path: Path, numbers: list[int], has_dictionary: bool
+) -> None:
+    rows = pa.table([numbers, list(range(60_000)), ["x", "y"] * 30_000], SCHEMA)
+    write_deltalake(str(tmp_path / "by_customer"), rows)
+    (file,) = (tmp_path / "by_customer").glob("*.parquet")
+    given = entries(BY_CUSTOMER, (numbers[5], 5, "y"))
+    assert set(writer(tmp_path).delete_if_equal(BY_CUSTOMER, given)) == {Outcome.WRITTEN}
+    (again,) = set((tmp_path / "by_customer").glob("*.parquet")) - {file}
+    group = pq.read_metadata(again).row_group(0)
+    assert group.column(0).has_dictionary_page is has_dictionary
+    assert group.column(2).has_dictionary_page, "texts"
+    assert table(tmp_path).to_pyarrow_table().num_rows == 59_999
