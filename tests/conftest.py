@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 settings.register_profile("scrub", deadline=None)
 settings.load_profile("scrub")
 
+# Every JVM that a test starts, in whatever process: hardly any lives long enough for the compiler
+# that takes its time, which would take it from the other worker.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -41,7 +45,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         # Plans of tiny tables run once: compiling them costs more than running them. Commands that
-        # tests start as processes of their own have Spark as it comes.
+        # tests start as processes of their own have Spark's settings as they come.
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.session.timeZone", "UTC")

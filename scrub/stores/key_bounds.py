@@ -90,7 +90,7 @@ class _Sieve:
             column = column.dictionary_decode()
         if self._marked is None:
             return self._looked_up(column)
-        left: Numbers = np.flatnonzero(self._marked[_hashes(_with_zero(column))])
+        left: Numbers = np.flatnonzero(self._marked.take(_hashes(_with_zero(column))))
         return left[self._looked_up(column.take(pa.array(left)))] if left.size else left
 
     def _looked_up(self, column: pa.Array) -> Numbers:
@@ -104,11 +104,12 @@ def _with_zero(column: pa.Array) -> pa.Array:
     return column.fill_null(0) if column.null_count else column
 
 
-def _hashes(values: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
+def _hashes(values: pa.Array) -> Numbers:
     """A few bits of each integer, which all of its own bits have a say in."""
-    integers: np.ndarray[tuple[int], np.dtype[np.uint64]]
     integers = values.to_numpy().astype(np.int64, copy=False).view(np.uint64)
-    return (integers * _HASH_FACTOR) >> np.uint64(64 - _HASH_BITS)
+    # As signed integers, numpy takes them for places as they are.
+    hashes: Numbers = ((integers * _HASH_FACTOR) >> np.uint64(64 - _HASH_BITS)).view(np.int64)
+    return hashes
 
 
 def _is_bounded(arrow: pa.DataType) -> bool:
