@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 settings.register_profile("scrub", deadline=None)
 settings.load_profile("scrub")
 
-# Every JVM that a test starts, in whatever process: hardly any lives long enough for the compiler
-# that takes its time, which would take it from the other worker.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
