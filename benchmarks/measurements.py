@@ -172,7 +172,8 @@ class Measurements:
     def building(self) -> BuildTimings:
         """Builds beside the server's own sorted copy, and what traffic notices of one."""
         with backfill.site(self.shop_rows) as site:
-            site.build(self.spark, Method.INIT_PUT)  # warm
+            if self.effort.warm:
+                site.build(self.spark, Method.INIT_PUT)
             copies: list[Timing] = []
             builds: dict[Method, list[Timing]] = {method: [] for method in Method}
             for _ in range(self.effort.repeat):
@@ -238,8 +239,8 @@ class Measurements:
         """Small and large in turn: what slows the machine down slows both down."""
         with small as few, large as many:
             found: tuple[list[Timing], list[Timing]] = ([], [])
-            for damaged in (few, many):
-                damaged.repair()  # warm
+            for damaged in (few, many) if self.effort.warm else ():
+                damaged.repair()
             for _ in range(self.effort.repeat):
                 for damaged, timings in zip((few, many), found, strict=True):
                     title = f"repair in {where}"

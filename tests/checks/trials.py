@@ -58,7 +58,7 @@ POOLS: dict[str, list[Any]] = {
     "timestamp_ntz": [dt.datetime(1970, 1, 1), dt.datetime(2026, 3, 29, 2, 30, 0, 1)],
 }
 KEY_TYPES = ["bigint", "int", "string", "date", "decimal(10,2)", "binary", "timestamp"]
-TRIALS_PER_TABLE = 5
+TRIALS_PER_TABLE = 8
 NAMES = ["a", "b c", "d.e", "f`g", "Größe", "select", "h-1", 'q"t']
 
 Row = dict[str, Any]

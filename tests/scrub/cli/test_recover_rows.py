@@ -114,7 +114,7 @@ def test_a_lost_row_is_shown_put_back_told_and_taken_out(ground: Ground, scrub: 
     assert ground.database.rows("SELECT note FROM orders WHERE id = 7") == [(None,)]
     code, text = scrub(f"journal show {report['run']}")
     assert "the table" in text
-    assert "recover" in text
+    assert "put the lost row back" in text
     assert "total='8.75', note=NULL" in text
     code, text = scrub(f"undo {report['run']} --execute")
     assert (code, "2 taken back, 0 refused" in text) == (0, True)
