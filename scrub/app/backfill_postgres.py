@@ -19,6 +19,7 @@ from scrub.model.build import Method, State
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import LOAD, Clash, GaveWay, Superseded
+from scrub.stores.postgres.building.beginning import rights_needed
 from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Build
 from scrub.stores.postgres.building.opening import ENDED, PostgresBuilds
@@ -235,11 +236,7 @@ class PostgresBackfill:
 
     @property
     def _rights_needed(self) -> str:
-        schema = self.store.schema or "public"
-        return (
-            f"connect as the owner of {self.table.relation}, who may also create tables and "
-            f"functions in schema {schema}"
-        )
+        return rights_needed(self.store.schema or "public", self.table)
 
     @contextmanager
     def _opened(self) -> Iterator[PostgresBuilds]:

@@ -327,11 +327,17 @@ def test_a_role_that_may_not_is_told_what_it_lacks(
     try:
         url = psycopg.conninfo.make_conninfo(shop.url, user=role)
         described(url, tmp_path)
+        assert scrub("run orders by_customer") == 2, "a preview, too"
+        errors = capsys.readouterr().err
+        assert f"the role {role} may not create in schema public" in errors
+        assert "connect as the owner of orders" in errors
         assert scrub("run orders by_customer --execute") == 2, "nothing was begun"
         errors = capsys.readouterr().err
         assert "permission denied for schema public" in errors
         assert "connect as the owner of orders" in errors
         shop.run(f"GRANT CREATE ON SCHEMA public TO {role}")
+        assert scrub("run orders by_customer") == 2
+        assert "may not create triggers on public.orders" in capsys.readouterr().err
         assert scrub("run orders by_customer --execute") == 2
         assert "permission denied for table orders" in capsys.readouterr().err
         assert left_behind(shop) == []

@@ -42,6 +42,9 @@ _ORDERED = """
            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
            WHERE k.n <= i.indnkeyatts) = %s::text[]
 """
+_RIGHTS = """
+    SELECT current_user, has_schema_privilege(%s, 'CREATE'), has_table_privilege(%s::oid, 'TRIGGER')
+"""
 
 
 def entries_of(
@@ -93,15 +96,38 @@ def begin(
 
 
 def rehearse(
-    connection: "psycopg.Connection[Any]", table: Table, entries: Sequence[EntrySql]
+    connection: "psycopg.Connection[Any]", schema: str, table: Table, entries: Sequence[EntrySql]
 ) -> None:
     """Refuse what `begin` would; whatever is tried for that is taken back."""
+    _demand_rights(connection, schema, table)
     for entry in entries:
         _demand_absent(connection, table, entry)
         with connection.transaction(force_rollback=True):
             brief = Brief(connection)
             brief.execute(f"SET LOCAL search_path = {entry.search_path}")
             _demand_immutable(brief, entry)
+
+
+def rights_needed(schema: str, table: Table) -> str:
+    """Who can build indexes of a table."""
+    return (
+        f"connect as the owner of {table.relation}, who may also create tables and functions in "
+        f"schema {schema}"
+    )
+
+
+def _demand_rights(connection: "psycopg.Connection[Any]", schema: str, table: Table) -> None:
+    relation = find_relation(connection, schema, table.relation)
+    row = connection.execute(_RIGHTS, (schema, relation.oid)).fetchone()
+    assert row is not None, "functions give a row"
+    role, may_create, may_trigger = row
+    if not (may_create and may_trigger):
+        lacking = (
+            f"create triggers on {relation.label}" if may_create else f"create in schema {schema}"
+        )
+        raise UsageError(
+            f"PostgreSQL: the role {role} may not {lacking}", hint=rights_needed(schema, table)
+        )
 
 
 def _demand_buildable(

@@ -83,7 +83,7 @@ class PostgresBuilds:
         """What a new build would make; refuses what `begin` would, and changes nothing."""
         self._demand_free(table)
         entries = self.entries(table, indexes)
-        rehearse(self.connection, table, entries)
+        rehearse(self.connection, self.schema, table, entries)
         return entries
 
     def take_over(
