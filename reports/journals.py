@@ -117,10 +117,14 @@ def _changes(records: Sequence[_Record]) -> str:
 
 def before_cell(change: _Change) -> str:
     """What was there."""
-    return "absent" if change.before is None else fields(change.before)
+    if change.before is None:
+        return "absent"
+    is_copied = change.kind is ActionKind.KEEP_ONE
+    return f"{fields(change.before)}{', several times' if is_copied else ''}"
 
 
 def after_cell(change: _Change) -> str:
-    """What was left; a deleted entry that had others beside it is journalled with itself."""
-    is_gone = change.kind is ActionKind.DELETE and change.after == change.before
-    return "absent" if change.after is None or is_gone else fields(change.after)
+    """What was left of it; a deleted entry may have others beside it, which are journalled."""
+    if change.after is None or change.kind is ActionKind.DELETE:
+        return "absent"
+    return f"{fields(change.after)}{', once' if change.kind is ActionKind.KEEP_ONE else ''}"

@@ -252,12 +252,14 @@ def undo_as_text(report: UndoReport) -> str:
 
 
 def _to_undo(changes: Sequence[RememberedChange]) -> str:
-    """An undo goes from what was left to what was there."""
+    """An undo goes from what was left, where it is still so, to what was there."""
     rows = [
         (index_cell(one.index), verb(one.index, one.kind), after_cell(one), before_cell(one))
         for one in changes[:_SHOWN_MAX]
     ]
-    return _table(("index", "what had been done", "is now", "after the undo"), rows, len(changes))
+    return _table(
+        ("index", "what had been done", "as it was left", "comes back"), rows, len(changes)
+    )
 
 
 def _nothing_to_undo(report: UndoReport) -> str:

@@ -48,7 +48,7 @@ class PostgresBackfill:
     def plan(self) -> BackfillPlan:
         """What `run` would do; nothing is changed."""
         with self._opened() as builds:
-            entries = builds.rehearse(self.table, self.indexes)
+            entries = builds.rehearse(self.table, self.indexes, self._method)
             rows = builds.rows_expected(self.table)
         asked = self.request.chunk_seconds
         seconds = f"{asked or CHUNK_SECONDS:g} s" + (

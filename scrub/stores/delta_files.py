@@ -29,6 +29,7 @@ ROW_GROUP_ROWS = 65_536
 _LEFT_AS_THEY_ARE = "!$&'()+,-./:;=@_~"
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes; texts have none
 _DICTIONARY_SHARE = 0.75
+_TRIAL_ROWS_MIN = 1_000
 _COMPRESSION = "snappy"
 _ARROW_SCHEMA = b"ARROW:schema"
 _GAPS_MAX = 1_000  # in a batch, of rows that are left out
@@ -64,7 +65,9 @@ class NewFiles:
                     coerce_int96_timestamp_unit="us",
                 )
                 kept = _kept(parquet, np.unique(np.array(without, np.int64)))
-                first = next(kept)  # some are left
+                first = next(kept, None)
+                if first is None:
+                    raise OSError("it holds fewer rows than its footer says")
                 columns = _dictionary_columns(metadata, first)
                 batches, schema = chain([first], kept), parquet.schema_arrow
                 self._write(batches, schema, file.partition, columns, metadata.metadata)
@@ -190,6 +193,8 @@ def _dictionary_columns(metadata: Any, first: pa.Table) -> list[str]:
         if chunk.total_uncompressed_size
         < _DICTIONARY_SHARE * chunk.num_values * _WIDTHS.get(chunk.physical_type, math.inf)
     }
+    if first.num_rows < _TRIAL_ROWS_MIN:
+        return list(worthy)
     numbers = [n for n, kind in worthy.items() if kind in _WIDTHS and n in first.column_names]
     with_one = _sizes(first.select(numbers), use_dictionary=True)
     without = _sizes(first.select(numbers), use_dictionary=False)

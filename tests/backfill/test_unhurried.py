@@ -218,16 +218,34 @@ def test_a_chunk_that_was_called_off_did_not_give_way_to_writers(impatient: Grou
     of = build.loading.range(0)
     retried = "SELECT retried FROM scrub_build_ranges WHERE phase = 'load' AND number = 0"
 
-    def give_way() -> None:
-        with pytest.raises(GaveWay), build.loading._watched(of):
+    def give_way(is_slow: bool = False) -> None:
+        build.session.others_write = False
+        with pytest.raises(GaveWay), build.loading._watched(of, is_slow):
             raise GaveWay("canceling statement due to user request")
 
     impatient.database.run("UPDATE scrub_builds SET paused = true")
     give_way()
     assert impatient.database.rows(retried) == [(0,)]
+    give_way(is_slow=True)
+    assert impatient.database.rows(retried) == [(1,)], "that one cannot be called off"
     impatient.database.run("UPDATE scrub_builds SET paused = false")
     give_way()
-    assert impatient.database.rows(retried) == [(1,)]
+    assert impatient.database.rows(retried) == [(2,)]
+
+
+def test_the_first_chunk_of_a_build_with_a_pace_is_counted_when_it_gives_way(
+    impatient: Ground,
+) -> None:
+    """It does not know the pace yet, and has too little time to be called off."""
+    impatient.database.run("UPDATE scrub_builds SET rows_per_second = 5000")
+    build = impatient.build
+    build.session.others_write = True
+    of = build.loading.range(0)
+    with pytest.raises(GaveWay), build.loading._watched(of):
+        raise GaveWay("canceling statement due to statement timeout")
+    assert impatient.database.rows(
+        "SELECT retried FROM scrub_build_ranges WHERE phase = 'load' AND number = 0"
+    ) == [(1,)]
 
 
 def test_a_chunk_of_a_build_with_a_pace_is_not_called_off_for_that(impatient: Ground) -> None:

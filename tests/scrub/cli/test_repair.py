@@ -136,7 +136,7 @@ def test_a_repair_is_previewed_executed_shown_and_undone(
     assert "put the missing entry" in shown
     assert scrub("undo", said[1]) == 0
     shown = capsys.readouterr().out
-    assert re.search(r"what had been done +is now +after the undo", shown)
+    assert re.search(r"what had been done +as it was left +comes back", shown)
     assert re.search(r"put the missing entry +\S.*id=\d+.* absent *$", shown, re.MULTILINE)
     assert "did 3 changes that can be taken back" in shown
     assert "id=1005" in shown, "each change is shown"

@@ -289,3 +289,17 @@ def test_a_file_that_is_written_again_has_dictionaries_where_they_make_it_smalle
     assert group.column(0).has_dictionary_page is has_dictionary
     assert group.column(2).has_dictionary_page, "texts"
     assert table(tmp_path).to_pyarrow_table().num_rows == 59_999
+
+
+def test_a_handful_of_rows_does_not_decide_about_dictionaries(tmp_path: Path) -> None:
+    """A dictionary is too much for what is left of the first rows, and right for all others."""
+    rows = pa.table([[n % 7 for n in range(80_000)], list(range(80_000)), [None] * 80_000], SCHEMA)
+    write_deltalake(str(tmp_path / "by_customer"), rows)
+    (file,) = (tmp_path / "by_customer").glob("*.parquet")
+    given = entries(BY_CUSTOMER, *((n % 7, n, None) for n in range(5, 65_536)))
+    assert set(writer(tmp_path).delete_if_equal(BY_CUSTOMER, given)) == {Outcome.WRITTEN}
+    (again,) = set((tmp_path / "by_customer").glob("*.parquet")) - {file}
+    metadata = pq.read_metadata(again)
+    assert metadata.num_rows == 80_000 - 65_531
+    last = metadata.row_group(metadata.num_row_groups - 1)
+    assert last.column(0).has_dictionary_page

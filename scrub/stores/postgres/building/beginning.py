@@ -42,8 +42,9 @@ _ORDERED = """
            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
            WHERE k.n <= i.indnkeyatts) = %s::text[]
 """
-_RIGHTS = """
-    SELECT current_user, has_schema_privilege(%s, 'CREATE'), has_table_privilege(%s::oid, 'TRIGGER')
+_OF_OTHERS = """
+    SELECT current_user, relname FROM pg_class
+    WHERE oid = ANY(%s) AND NOT pg_has_role(relowner, 'USAGE') ORDER BY relname LIMIT 1
 """
 
 
@@ -68,21 +69,11 @@ def begin(
     builds = Builds(schema)
     relation = find_relation(connection, schema, table.relation)
     leaves = leaves_of(connection, relation)
-    duties = duties_in(method, State.DELETE_ONLY)
-    is_whole = relation.kind != PARTITIONED
     patient = patience(connection)
     with briefly(connection, _SECONDS_UNSEEN) as brief:
         brief.execute(f"SET LOCAL lock_timeout = {int(patient * 1000)}")
         builds.create(connection)
-        brief.execute(f"SET LOCAL search_path = {entries[0].search_path}")
-        for entry in entries:
-            _demand_absent(connection, table, entry)
-            _demand_immutable(brief, entry)
-            version = connection.info.server_version
-            for statement in creating(entry, version, method):
-                brief.execute(statement)
-            brief.execute(keeping(entry, duties))
-            brief.execute(emptying(entry, duties, is_whole))
+        _make(brief, relation, table, entries, method)
         # Last, and briefly: writers queue behind whoever waits for this lock.
         brief.live(patient)
         brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
@@ -96,16 +87,37 @@ def begin(
 
 
 def rehearse(
-    connection: "psycopg.Connection[Any]", schema: str, table: Table, entries: Sequence[EntrySql]
+    connection: "psycopg.Connection[Any]",
+    schema: str,
+    table: Table,
+    entries: Sequence[EntrySql],
+    method: Method,
 ) -> None:
-    """Refuse what `begin` would; whatever is tried for that is taken back."""
-    _demand_rights(connection, schema, table)
+    """Refuse what `begin` would: all but triggers is made, and taken back at once."""
+    relation = find_relation(connection, schema, table.relation)
+    with connection.transaction(force_rollback=True):
+        _make(Brief(connection), relation, table, entries, method)
+    _demand_owned(connection, schema, table, [relation, *leaves_of(connection, relation)])
+
+
+def _make(
+    brief: Brief,
+    relation: ServerRelation,
+    table: Table,
+    entries: Sequence[EntrySql],
+    method: Method,
+) -> None:
+    """Relations and functions, which nobody else knows of yet."""
+    duties = duties_in(method, State.DELETE_ONLY)
+    version = brief.connection.info.server_version
+    brief.execute(f"SET LOCAL search_path = {entries[0].search_path}")
     for entry in entries:
-        _demand_absent(connection, table, entry)
-        with connection.transaction(force_rollback=True):
-            brief = Brief(connection)
-            brief.execute(f"SET LOCAL search_path = {entry.search_path}")
-            _demand_immutable(brief, entry)
+        _demand_absent(brief.connection, table, entry)
+        _demand_immutable(brief, entry)
+        for statement in creating(entry, version, method):
+            brief.execute(statement)
+        brief.execute(keeping(entry, duties))
+        brief.execute(emptying(entry, duties, is_whole=relation.kind != PARTITIONED))
 
 
 def rights_needed(schema: str, table: Table) -> str:
@@ -116,17 +128,18 @@ def rights_needed(schema: str, table: Table) -> str:
     )
 
 
-def _demand_rights(connection: "psycopg.Connection[Any]", schema: str, table: Table) -> None:
-    relation = find_relation(connection, schema, table.relation)
-    row = connection.execute(_RIGHTS, (schema, relation.oid)).fetchone()
-    assert row is not None, "functions give a row"
-    role, may_create, may_trigger = row
-    if not (may_create and may_trigger):
-        lacking = (
-            f"create triggers on {relation.label}" if may_create else f"create in schema {schema}"
-        )
+def _demand_owned(
+    connection: "psycopg.Connection[Any]",
+    schema: str,
+    table: Table,
+    relations: Sequence[ServerRelation],
+) -> None:
+    """Triggers that fire always, whoever writes, are for owners to create."""
+    row = connection.execute(_OF_OTHERS, ([relation.oid for relation in relations],)).fetchone()
+    if row is not None:
+        role, name = row
         raise UsageError(
-            f"PostgreSQL: the role {role} may not {lacking}", hint=rights_needed(schema, table)
+            f"PostgreSQL: the role {role} does not own {name}", hint=rights_needed(schema, table)
         )
 
 

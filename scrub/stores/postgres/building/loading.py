@@ -54,10 +54,12 @@ class Loading:
         with self.session.watched():
             return self.builds.range(self.session.connection, self.place.build, LOAD, number)
 
-    def _watched(self, of: Range) -> AbstractContextManager[None]:
+    def _watched(self, of: Range, is_slow: bool = False) -> AbstractContextManager[None]:
+        # Only whoever takes its time can be called off, which is not giving way.
+        unless = self._called_off if self.session.takes_its_time and not is_slow else "false"
+
         def count() -> None:
-            connection, build = self.session.connection, self.place.build
-            self.builds.gave_way(connection, build, LOAD, of.number, unless=self._called_off)
+            self.builds.gave_way(self.session.connection, self.place.build, LOAD, of.number, unless)
 
         return self.session.watched(count)
 
@@ -84,7 +86,7 @@ class Loading:
     def slow_step(self, of: Range, rows: int) -> Step:
         found: list[Clash] = []
         try:
-            with self._watched(of), self.session.briefly(durable=False) as brief:
+            with self._watched(of, is_slow=True), self.session.briefly(durable=False) as brief:
                 statement = self._statements.slow(of, rows)
                 step, is_whole = self._chunk(brief, statement, rows, is_slow=True)
                 if is_whole:

@@ -79,11 +79,13 @@ class PostgresBuilds:
                 hint=f"scrub backfill resume {table.name}, or scrub backfill cancel {table.name}",
             )
 
-    def rehearse(self, table: Table, indexes: Sequence[Index]) -> tuple[EntrySql, ...]:
+    def rehearse(
+        self, table: Table, indexes: Sequence[Index], method: Method
+    ) -> tuple[EntrySql, ...]:
         """What a new build would make; refuses what `begin` would, and changes nothing."""
         self._demand_free(table)
         entries = self.entries(table, indexes)
-        rehearse(self.connection, self.schema, table, entries)
+        rehearse(self.connection, self.schema, table, entries, method)
         return entries
 
     def take_over(

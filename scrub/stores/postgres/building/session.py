@@ -74,9 +74,15 @@ class BuildSession:
 
         One without haste also ends when the condition holds: it is not wanted any more.
         """
-        if self.others_write or self.patience < UNHURRIED_PATIENCE_MIN or not self._can_look_out():
-            return self.briefly(durable=False)
-        return self.unhurriedly(durable=False, unless=unless)
+        if self.takes_its_time:
+            return self.unhurriedly(durable=False, unless=unless)
+        return self.briefly(durable=False)
+
+    @property
+    def takes_its_time(self) -> bool:
+        """Whether the next such step is one without haste."""
+        is_hurried = self.others_write or self.patience < UNHURRIED_PATIENCE_MIN
+        return not is_hurried and self._can_look_out()
 
     def _can_look_out(self) -> bool:
         """Whether the server has room for another session of ours; asked once."""
