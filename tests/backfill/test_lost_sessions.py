@@ -10,7 +10,7 @@ from repair.working_off import Worker, WorkSettings
 from scrub.model.build import Method, State
 from scrub.stores.building import LOAD, Disconnected, GaveWay, Superseded
 from scrub.stores.postgres.building.build import PostgresBuild
-from scrub.stores.postgres.building.builds import Builds
+from scrub.stores.postgres.building.builds import Builds, Range
 from tests.backfill.ground import Background, Ground, building, kv_table, until
 from tests.postgres_server import Database
 
@@ -85,6 +85,27 @@ def test_a_server_that_goes_away_while_a_chunk_gives_way_is_waited_for(database:
 
         with pytest.raises(Disconnected):
             give_way()
+
+
+def test_a_session_that_is_lost_between_two_statements_of_a_chunk_is_told_as_lost(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever asks the server in between: how patient to be, whether somebody can look out."""
+    with building(database, kv_table(unique=True), Method.INIT_PUT, *TABLE) as ground:
+        loading(ground, ranges=1, rows_per_second=400)
+        build = ground.another()
+        found = build.loading.range
+
+        def lose_it(number: int) -> Range:
+            of = found(number)
+            database.rows(f"{END_SESSIONS} AND pid = {build.connection.info.backend_pid}")
+            return of
+
+        build.session.others_write = False
+        monkeypatch.setattr(type(build.loading), "range", lambda _, number: lose_it(number))
+        with pytest.raises(Disconnected):
+            build.load_step(0, 10)
+        build.close()
 
 
 @pytest.mark.parametrize("method", Method)

@@ -220,7 +220,11 @@ def test_a_chunk_that_was_called_off_did_not_give_way_to_writers(impatient: Grou
 
     def give_way(is_slow: bool = False) -> None:
         build.session.others_write = False
-        with pytest.raises(GaveWay), build.loading._watched(of, is_slow):
+        with (
+            pytest.raises(GaveWay),
+            build.loading._watched(of, is_slow),
+            build.session.as_others_allow("false"),
+        ):
             raise GaveWay("canceling statement due to user request")
 
     impatient.database.run("UPDATE scrub_builds SET paused = true")
@@ -241,7 +245,11 @@ def test_the_first_chunk_of_a_build_with_a_pace_is_counted_when_it_gives_way(
     build = impatient.build
     build.session.others_write = True
     of = build.loading.range(0)
-    with pytest.raises(GaveWay), build.loading._watched(of):
+    with (
+        pytest.raises(GaveWay),
+        build.loading._watched(of),
+        build.session.as_others_allow("false"),
+    ):
         raise GaveWay("canceling statement due to statement timeout")
     assert impatient.database.rows(
         "SELECT retried FROM scrub_build_ranges WHERE phase = 'load' AND number = 0"

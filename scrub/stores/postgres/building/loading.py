@@ -55,10 +55,10 @@ class Loading:
             return self.builds.range(self.session.connection, self.place.build, LOAD, number)
 
     def _watched(self, of: Range, is_slow: bool = False) -> AbstractContextManager[None]:
-        # Only whoever takes its time can be called off, which is not giving way.
-        unless = self._called_off if self.session.takes_its_time and not is_slow else "false"
-
         def count() -> None:
+            # Only a step without haste can be called off, which is not giving way.
+            could_be_called_off = self.session.took_its_time and not is_slow
+            unless = self._called_off if could_be_called_off else "false"
             self.builds.gave_way(self.session.connection, self.place.build, LOAD, of.number, unless)
 
         return self.session.watched(count)

@@ -30,6 +30,7 @@ class BuildSession:
 
     def __init__(self, conninfo: str, search_path: str) -> None:
         self.others_write = True  # for all that is known
+        self.took_its_time = False  # the last step that went as others allow
         self._conninfo = conninfo
         self._search_path = search_path
         self._connection: psycopg.Connection[Any] | None = None
@@ -74,15 +75,11 @@ class BuildSession:
 
         One without haste also ends when the condition holds: it is not wanted any more.
         """
-        if self.takes_its_time:
+        is_hurried = self.others_write or self.patience < UNHURRIED_PATIENCE_MIN
+        self.took_its_time = not is_hurried and self._can_look_out()
+        if self.took_its_time:
             return self.unhurriedly(durable=False, unless=unless)
         return self.briefly(durable=False)
-
-    @property
-    def takes_its_time(self) -> bool:
-        """Whether the next such step is one without haste."""
-        is_hurried = self.others_write or self.patience < UNHURRIED_PATIENCE_MIN
-        return not is_hurried and self._can_look_out()
 
     def _can_look_out(self) -> bool:
         """Whether the server has room for another session of ours; asked once."""
