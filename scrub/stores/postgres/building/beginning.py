@@ -108,7 +108,7 @@ def _make(
     method: Method,
 ) -> None:
     """Relations and functions, which nobody else knows of yet."""
-    duties = duties_in(method, State.DELETE_ONLY)
+    duties, is_whole = duties_in(method, State.DELETE_ONLY), relation.kind != PARTITIONED
     version = brief.connection.info.server_version
     brief.execute(f"SET LOCAL search_path = {entries[0].search_path}")
     for entry in entries:
@@ -117,7 +117,7 @@ def _make(
         for statement in creating(entry, version, method):
             brief.execute(statement)
         brief.execute(keeping(entry, duties))
-        brief.execute(emptying(entry, duties, is_whole=relation.kind != PARTITIONED))
+        brief.execute(emptying(entry, duties, is_whole))
 
 
 def rights_needed(schema: str, table: Table) -> str:
