@@ -5,7 +5,8 @@ What is read follows the keys, not the table: files and row groups whose bounds 
 are passed over.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,10 @@ from scrub.errors import StoreUnavailable
 from scrub.model.entry_shape import EntryShape
 from scrub.model.relation import Split
 from scrub.model.table import Column
+from scrub.stores.delta_files import NewFiles
+from scrub.stores.delta_rewriting import Leaving
 from scrub.stores.delta_snapshot import DeltaSnapshot, SnapshotFile
-from scrub.stores.entry_states import comparable, identity
+from scrub.stores.entry_states import Values, comparable, identity
 from scrub.stores.in_parallel import in_parallel
 from scrub.stores.key_bounds import KeyBounds, Numbers
 from scrub.stores.locations import open_file
@@ -41,9 +44,25 @@ def entry_schema(columns: Sequence[Column]) -> pa.Schema:
     return pa.schema([(column.name, to_arrow(column.type)) for column in columns])
 
 
-def find_entries(snapshot: DeltaSnapshot, shape: EntryShape, keys: pa.Table) -> FoundEntries:
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Entries, by their first columns, that will likely be removed by the next commit.
+
+    Where many are, their files are written again in the same reading that finds them.
+    """
+
+    new: NewFiles
+    entries: AbstractSet[Values]
+    width: int  # in columns
+
+    def __contains__(self, values: Values) -> bool:
+        return values[: self.width] in self.entries
+
+
+def find_entries(
+    snapshot: DeltaSnapshot, shape: EntryShape, keys: pa.Table, removed: Expected | None = None
+) -> FoundEntries:
     """Every entry that has the identity of one of the keys."""
-    schema = entry_schema(shape.columns)
     wanted = {identity(shape, values) for values in comparable(keys)}
     bounds = KeyBounds(_telling(shape, keys))
     files = [
@@ -53,19 +72,16 @@ def find_entries(snapshot: DeltaSnapshot, shape: EntryShape, keys: pa.Table) -> 
     ]
 
     def find(file: SnapshotFile) -> FoundEntries:
-        tables: list[pa.Table] = [schema.empty_table()]
-        places: list[tuple[SnapshotFile, int]] = []
-        for batch, rows in _candidates(snapshot, file, shape, bounds):
-            found = [
-                number
-                for number, values in enumerate(comparable(pa.Table.from_batches([batch])))
-                if identity(shape, values) in wanted
-            ]
-            tables.append(pa.Table.from_batches([batch.take(pa.array(found, pa.int64()))]))
-            places += [(file, int(rows[number])) for number in found]
-        return FoundEntries(pa.concat_tables(tables), places)
+        search = _Search(file, shape, bounds, wanted)
+        groups = _groups(snapshot, file, bounds)
+        if removed is not None and removed.entries and groups.are_most:
+            removed.new.draft(file, shape.columns, search.leaving(removed))
+        elif groups.numbers:
+            search.read(snapshot, groups)
+        return search.found
 
     found = in_parallel(find, files)
+    schema = entry_schema(shape.columns)
     entries = pa.concat_tables([schema.empty_table(), *(one.entries for one in found)])
     return FoundEntries(entries, [place for one in found for place in one.places])
 
@@ -76,26 +92,61 @@ def _telling(shape: EntryShape, keys: pa.Table) -> pa.Table:
     return keys.select([column.name for column in columns])
 
 
-def _candidates(
-    snapshot: DeltaSnapshot, file: SnapshotFile, shape: EntryShape, bounds: KeyBounds
-) -> Iterator[tuple[pa.RecordBatch, Numbers]]:
-    """Rows of one file that may be among the keys, with their numbers in the file."""
-    schema = entry_schema(shape.columns)
-    groups = _groups(snapshot, file, bounds)
-    if not groups.numbers:
-        return
-    split = Split(
-        uri=file.uri, bytes=file.bytes, partition=file.partition, row_groups=groups.numbers
-    )
-    first = 0
-    try:
-        for batch in SplitReader(split, shape.columns, snapshot.options, _BATCH_ROWS).batches():
-            chosen = bounds.candidates(batch)
-            if chosen.size:
-                yield _plain(batch.take(pa.array(chosen)), schema), groups.in_file(first + chosen)
-            first += batch.num_rows
-    except UnreadableSplit as error:
-        raise _unreadable(snapshot, file, error.reason) from error
+class _Search:
+    """The search for some keys in one file, batch by batch."""
+
+    def __init__(
+        self, file: SnapshotFile, shape: EntryShape, bounds: KeyBounds, wanted: AbstractSet[Values]
+    ) -> None:
+        self._file = file
+        self._shape = shape
+        self._bounds = bounds
+        self._wanted = wanted
+        self._schema = entry_schema(shape.columns)
+        self._tables = [self._schema.empty_table()]
+        self._places: list[tuple[SnapshotFile, int]] = []
+
+    @property
+    def found(self) -> FoundEntries:
+        return FoundEntries(pa.concat_tables(self._tables), self._places)
+
+    def read(self, snapshot: DeltaSnapshot, groups: "_Groups") -> None:
+        """Look through some row groups."""
+        file, first = self._file, 0
+        split = Split(
+            uri=file.uri, bytes=file.bytes, partition=file.partition, row_groups=groups.numbers
+        )
+        reader = SplitReader(split, self._shape.columns, snapshot.options, _BATCH_ROWS)
+        try:
+            for batch in reader.batches():
+                self._look(batch, first, groups.in_file)
+                first += batch.num_rows
+        except UnreadableSplit as error:
+            raise _unreadable(snapshot, file, error.reason) from error
+
+    def leaving(self, removed: Expected) -> Leaving:
+        """Look through the rows that are shown, and tell which of them will leave."""
+
+        def leaving(batch: pa.RecordBatch, rows: range) -> Numbers:
+            found = self._look(batch, rows.start, lambda numbers: numbers)
+            return np.array([row for row, values in found if values in removed], np.int64)
+
+        return leaving
+
+    def _look(
+        self, batch: pa.RecordBatch, first: int, in_file: Callable[[Numbers], Numbers]
+    ) -> list[tuple[int, Values]]:
+        """Keep what is found in a batch: rows by their numbers in the file, and their values."""
+        chosen = self._bounds.candidates(batch)
+        if not chosen.size:
+            return []
+        candidates = pa.Table.from_batches([_plain(batch.take(pa.array(chosen)), self._schema)])
+        values = comparable(candidates)
+        found = [n for n, v in enumerate(values) if identity(self._shape, v) in self._wanted]
+        rows = in_file(first + chosen[found]).tolist()
+        self._tables.append(candidates.take(pa.array(found, pa.int64())))
+        self._places += [(self._file, row) for row in rows]
+        return [(row, values[n]) for row, n in zip(rows, found, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +156,11 @@ class _Groups:
     numbers: tuple[int, ...]
     ends: Numbers  # of each, among the rows that are read
     skipped: Numbers  # rows before each that are not
+    rows: int  # of the whole file
+
+    @property
+    def are_most(self) -> bool:
+        return bool(self.numbers) and 2 * int(self.ends[-1]) >= self.rows
 
     def in_file(self, rows: Numbers) -> Numbers:
         """The numbers that rows have in the whole file."""
@@ -121,7 +177,7 @@ def _groups(snapshot: DeltaSnapshot, file: SnapshotFile, bounds: KeyBounds) -> _
     sizes = np.array([metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)], int)
     chosen = bounds.row_groups(metadata)
     ends = np.cumsum(sizes[chosen])
-    return _Groups(tuple(chosen), ends, np.cumsum(sizes)[chosen] - ends)
+    return _Groups(tuple(chosen), ends, np.cumsum(sizes)[chosen] - ends, metadata.num_rows)
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -5,12 +5,14 @@ Nothing here is visible to readers before a commit names the files.
 """
 
 import json
-import math
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -18,71 +20,127 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrub.errors import RelationMismatch, StoreUnavailable
-from scrub.stores import parquet_columns
+from scrub.model.table import Column
+from scrub.stores.delta_commit import Mark, commit_next
+from scrub.stores.delta_dictionaries import COMPRESSION, worth_a_dictionary
+from scrub.stores.delta_rewriting import ROW_GROUP_ROWS, Leaving, Rows, these
 from scrub.stores.delta_snapshot import DeltaSnapshot, SnapshotFile
-from scrub.stores.key_bounds import Numbers
 from scrub.stores.locations import join, open_file, open_filesystem
-from scrub.stores.native_scan import describe
+from scrub.stores.native_scan import describe, open_parquet
 from scrub.stores.partition_values import partition_text
+from scrub.stores.unreadable import UnreadableSplit
 
-ROW_GROUP_ROWS = 65_536
 _LEFT_AS_THEY_ARE = "!$&'()+,-./:;=@_~"
-_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes; texts have none
-_DICTIONARY_SHARE = 0.75
-_TRIAL_ROWS_MIN = 1_000
-_COMPRESSION = "snappy"
 _ARROW_SCHEMA = b"ARROW:schema"
-_GAPS_MAX = 1_000  # in a batch, of rows that are left out
 _TEXT_BOUND_MAX = 32  # characters; longer ones are left out, as other writers cut them off
 
 
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A file as it would be without some rows."""
+
+    left: Sequence[int]
+    add: Any | None  # None: no other row is in it
+
+
 class NewFiles:
-    """Files written for one commit; those of a commit that failed are removed again."""
+    """Files written for the version after a snapshot; at the end, those that no commit names go."""
 
     def __init__(self, snapshot: DeltaSnapshot) -> None:
-        self._snapshot = snapshot
-        self._written: list[str] = []
+        self.snapshot = snapshot
         self.adds: list[Any] = []
+        self._drafts: dict[str, _Draft] = {}
+        self._written: list[str] = []
+        self._named: set[str] = set()  # what a commit names, or may name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.discard()
 
     def write(self, entries: pa.Table) -> None:
         """Entries as new files: one, or one for each partition."""
-        for partition, rows in _by_partition(entries, self._snapshot.partition_columns):
-            fitted = _fitted(rows, self._snapshot)
-            self._write([fitted], fitted.schema, partition)
+        for partition, rows in _by_partition(entries, self.snapshot.partition_columns):
+            fitted = _fitted(rows, self.snapshot)
+            self.adds.append(self._write([fitted], fitted.schema, partition))
 
     def write_again(self, file: SnapshotFile, without: Sequence[int]) -> None:
         """A file's rows except those at some places; nothing if no other is left."""
-        try:
-            with open_file(file.uri, self._snapshot.options) as opened:
-                metadata = pq.read_metadata(opened)
-                if metadata.num_rows == len(set(without)):
-                    return
-                parquet = pq.ParquetFile(
-                    opened,
-                    metadata=metadata,
-                    # Few distinct texts come and go as codes.
-                    read_dictionary=parquet_columns.dictionary_columns(metadata),
-                    coerce_int96_timestamp_unit="us",
-                )
-                kept = _kept(parquet, np.unique(np.array(without, np.int64)))
-                first = next(kept, None)
-                if first is None:
-                    raise OSError("it holds fewer rows than its footer says")
-                columns = _dictionary_columns(metadata, first)
-                batches, schema = chain([first], kept), parquet.schema_arrow
-                self._write(batches, schema, file.partition, columns, metadata.metadata)
-        except (OSError, pa.ArrowException) as error:
-            reason = describe(error)
-            raise StoreUnavailable(f"{self._snapshot.relation}: {file.uri}: {reason}") from error
+        numbers = np.unique(np.array(without, np.int64))
+        draft = self._drafts.get(file.path)
+        if draft is None or list(draft.left) != numbers.tolist():
+            with self._rows(file, (), these(numbers)) as (parquet, rows):
+                add = self._write_staying(file, parquet, rows.staying())
+            draft = _Draft(rows.left, add)
+        if draft.add is not None:
+            self.adds.append(draft.add)
+
+    def draft(self, file: SnapshotFile, columns: Sequence[Column], leaving: Leaving) -> None:
+        """Show all rows of a file, and write it again meanwhile if some leave it early on.
+
+        Nothing is decided by that: `write_again` takes the draft if it lacks just the right rows.
+        """
+        with self._rows(file, columns, leaving) as (parquet, rows):
+            staying = rows.staying_if_some_leave()
+            if staying is not None:
+                add = self._write_staying(file, parquet, staying)
+                self._drafts[file.path] = _Draft(rows.left, add)
+
+    def commit(self, removed: Iterable[SnapshotFile] = (), mark: Mark | None = None) -> bool:
+        """Have them take the place of other files; False if somebody else made the version."""
+        actions = [*self.adds, *map(remove_action, removed)]
+        # From here on nobody can tell what the log names, unless it is told.
+        self._named = {add.path for add in self.adds}
+        is_ours = commit_next(self.snapshot, actions, mark)
+        if not is_ours:
+            self._named = set()
+        return is_ours
 
     def discard(self) -> None:
         """Remove what no commit names; a file that stays is only waste, until a vacuum."""
-        for uri in self._written:
-            filesystem, path = open_filesystem(uri, self._snapshot.options)
+        for name in self._written:
+            if name in self._named:
+                continue
+            uri = join(self.snapshot.uri, name)
+            filesystem, path = open_filesystem(uri, self.snapshot.options)
             try:
                 filesystem.delete_file(path)
             except OSError:
                 continue
+
+    @contextmanager
+    def _rows(
+        self, file: SnapshotFile, columns: Sequence[Column], leaving: Leaving
+    ) -> Iterator[tuple[pq.ParquetFile, Rows]]:
+        relation = self.snapshot.relation
+        try:
+            with open_file(file.uri, self.snapshot.options) as opened:
+                parquet = open_parquet(opened)
+                yield parquet, Rows(parquet, file, self.snapshot, columns, leaving)
+        except (OSError, pa.ArrowException, UnreadableSplit) as error:
+            reason = error.reason if isinstance(error, UnreadableSplit) else describe(error)
+            raise StoreUnavailable(f"Delta table {relation}: {file.uri}: {reason}") from error
+
+    def _write_staying(
+        self, file: SnapshotFile, parquet: pq.ParquetFile, staying: Iterator[pa.Table]
+    ) -> Any | None:
+        """The action that adds a file in the place of another; None if there is no row for it."""
+        first = next(staying, None)
+        if first is None:
+            return None
+        return self._write(
+            chain([first], staying),
+            parquet.schema_arrow,
+            file.partition,
+            worth_a_dictionary(parquet.metadata, first),
+            parquet.metadata.metadata,
+        )
 
     def _write(
         self,
@@ -91,30 +149,42 @@ class NewFiles:
         partition: Mapping[str, str | None],
         dictionary: Sequence[str] | None = None,
         marks: Mapping[bytes, bytes] | None = None,
-    ) -> None:
+    ) -> Any:
         name = f"part-{uuid.uuid4().hex}.parquet"
-        uri = join(self._snapshot.uri, name)
-        filesystem, path = open_filesystem(uri, self._snapshot.options)
-        self._written.append(uri)
-        with (
-            filesystem.open_output_stream(path) as stream,
-            pq.ParquetWriter(
-                stream,
-                schema,
-                compression=_COMPRESSION,
-                use_dictionary=True if dictionary is None else (list(dictionary) or False),
-                store_schema=False,  # a text is a text, however it came here
-                write_batch_size=ROW_GROUP_ROWS,  # codes of texts are counted once for each batch
-            ) as writer,
-        ):
-            # What its writer has noted, as Spark does the calendar of dates, is true of the copy.
-            kept = {k: v for k, v in (marks or {}).items() if k != _ARROW_SCHEMA}
-            writer.add_key_value_metadata(kept)
-            for batch in batches:
-                writer.write_table(batch, row_group_size=ROW_GROUP_ROWS)
-        size = filesystem.get_file_info(path).size
-        metadata = pq.read_metadata(path, filesystem=filesystem)
-        self.adds.append(add_action(name, size, partition, metadata))
+        uri = join(self.snapshot.uri, name)
+        filesystem, path = open_filesystem(uri, self.snapshot.options)
+        self._written.append(name)
+        try:
+            with filesystem.open_output_stream(path) as stream:
+                _write_parquet(stream, batches, schema, dictionary, marks)
+            size = filesystem.get_file_info(path).size
+            metadata = pq.read_metadata(path, filesystem=filesystem)
+        except OSError as error:
+            text = next(iter(str(error).splitlines()), type(error).__name__)
+            raise StoreUnavailable(f"{uri} could not be written: {text}") from error
+        return add_action(name, size, partition, metadata)
+
+
+def _write_parquet(
+    stream: pa.NativeFile,
+    batches: Iterable[pa.Table],
+    schema: pa.Schema,
+    dictionary: Sequence[str] | None,
+    marks: Mapping[bytes, bytes] | None,
+) -> None:
+    with pq.ParquetWriter(
+        stream,
+        schema,
+        compression=COMPRESSION,
+        use_dictionary=True if dictionary is None else (list(dictionary) or False),
+        store_schema=False,  # a text is a text, however it came here
+        write_batch_size=ROW_GROUP_ROWS,  # codes of texts are counted once for each batch
+    ) as writer:
+        # What its writer has noted, as Spark does the calendar of dates, is true of the copy.
+        kept = {k: v for k, v in (marks or {}).items() if k != _ARROW_SCHEMA}
+        writer.add_key_value_metadata(kept)
+        for batch in batches:
+            writer.write_table(batch, row_group_size=ROW_GROUP_ROWS)
 
 
 def add_action(path: str, size: int, partition: Mapping[str, str | None], metadata: Any) -> Any:
@@ -178,64 +248,6 @@ def _is_bound(lowest: Any, highest: Any) -> bool:
     if isinstance(lowest, str):
         return max(len(lowest), len(highest)) <= _TEXT_BOUND_MAX
     return isinstance(lowest, int)
-
-
-def _dictionary_columns(metadata: Any, first: pa.Table) -> list[str]:
-    """The columns that are smaller with a dictionary; looking for one takes most of the time.
-
-    Numbers that come in runs, as in the key of an index, may be as small without: that is tried.
-    """
-    group = metadata.row_group(0)
-    chunks = [group.column(leaf) for leaf in range(metadata.num_columns)]
-    worthy = {
-        chunk.path_in_schema: chunk.physical_type
-        for chunk in chunks
-        if chunk.total_uncompressed_size
-        < _DICTIONARY_SHARE * chunk.num_values * _WIDTHS.get(chunk.physical_type, math.inf)
-    }
-    if first.num_rows < _TRIAL_ROWS_MIN:
-        return list(worthy)
-    numbers = [n for n, kind in worthy.items() if kind in _WIDTHS and n in first.column_names]
-    with_one = _sizes(first.select(numbers), use_dictionary=True)
-    without = _sizes(first.select(numbers), use_dictionary=False)
-    return [name for name in worthy if name not in without or with_one[name] < without[name]]
-
-
-def _sizes(rows: pa.Table, use_dictionary: bool) -> dict[str, int]:
-    """How large the columns of some rows are in a file."""
-    if not rows.num_columns:
-        return {}
-    stream = pa.BufferOutputStream()
-    pq.write_table(rows, stream, compression=_COMPRESSION, use_dictionary=use_dictionary)
-    group = pq.read_metadata(pa.BufferReader(stream.getvalue())).row_group(0)
-    chunks = [group.column(leaf) for leaf in range(group.num_columns)]
-    return {chunk.path_in_schema: chunk.total_compressed_size for chunk in chunks}
-
-
-def _kept(parquet: Any, without: Numbers) -> Iterator[pa.Table]:
-    first = 0
-    # Files are written several at a time; more threads for each would be in the way of the others.
-    for batch in parquet.iter_batches(ROW_GROUP_ROWS, use_threads=False):
-        start, end = np.searchsorted(without, [first, first + batch.num_rows])
-        kept = _without(batch, without[start:end] - first)
-        first += batch.num_rows
-        if kept.num_rows:
-            yield kept
-
-
-def _without(batch: pa.RecordBatch, rows: Numbers) -> pa.Table:
-    """A batch except some rows. What lies between a few of them need not be copied."""
-    if rows.size > _GAPS_MAX:
-        return pa.Table.from_batches([batch.filter(pa.array(_all_but(batch.num_rows, rows)))])
-    starts, ends = [0, *(rows + 1)], [*rows, batch.num_rows]
-    stretches = [batch.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
-    return pa.Table.from_batches([one for one in stretches if one.num_rows], batch.schema)
-
-
-def _all_but(length: int, rows: Numbers) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    kept = np.ones(length, np.bool_)
-    kept[rows] = False
-    return kept
 
 
 def _by_partition(

@@ -18,7 +18,7 @@ from scrub.model.entry_shape import EntryShape
 from scrub.model.repair import ActionOutcome
 from scrub.model.table import Column
 from scrub.stores.delta import column_type
-from scrub.stores.delta_entries import FoundEntries, find_entries
+from scrub.stores.delta_entries import Expected, FoundEntries, find_entries
 from scrub.stores.delta_snapshot import DeltaSnapshot
 from scrub.stores.entry_states import EntryStates, Values, comparable, identity
 from scrub.stores.repairing import Applied, Change
@@ -35,9 +35,15 @@ class WholeEntries:
     states: EntryStates
 
     @classmethod
-    def find(cls, snapshot: DeltaSnapshot, shape: EntryShape, keys: pa.Table) -> "WholeEntries":
+    def find(
+        cls,
+        snapshot: DeltaSnapshot,
+        shape: EntryShape,
+        keys: pa.Table,
+        removed: Expected | None = None,
+    ) -> "WholeEntries":
         whole = replace(shape, stored=shape.stored + _further_columns(snapshot, shape))
-        found = find_entries(snapshot, whole, keys)
+        found = find_entries(snapshot, whole, keys, removed)
         values = comparable(found.entries.select(list(shape.names)))
         return cls(shape, whole, found, values, EntryStates.of(shape, values))
 

@@ -22,9 +22,8 @@ from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.model.entry_shape import EntryShape
 from scrub.model.table import Column
 from scrub.model.types import ColumnType, TypeName
-from scrub.stores.delta_commit import commit_next
 from scrub.stores.delta_entries import FoundEntries, entry_schema, find_entries
-from scrub.stores.delta_files import NewFiles, remove_action
+from scrub.stores.delta_files import NewFiles
 from scrub.stores.delta_log import list_log, openable
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot
 from scrub.stores.locations import is_local, join
@@ -208,12 +207,9 @@ def _events(found: pa.Table) -> list[Event]:
 
 
 def _commit(snapshot: DeltaSnapshot, events: pa.Table) -> bool:
-    new = NewFiles(snapshot)
-    new.write(events)
-    if commit_next(snapshot, new.adds, None):
-        return True
-    new.discard()
-    return False
+    with NewFiles(snapshot) as new:
+        new.write(events)
+        return new.commit()
 
 
 def _commit_without(snapshot: DeltaSnapshot, found: FoundEntries) -> bool:
@@ -221,10 +217,7 @@ def _commit_without(snapshot: DeltaSnapshot, found: FoundEntries) -> bool:
     files = {file.path: file for file, _ in found.places}
     for file, row in found.places:
         gone.setdefault(file.path, []).append(row)
-    new = NewFiles(snapshot)
-    for path, rows in gone.items():
-        new.write_again(files[path], rows)
-    if commit_next(snapshot, [*new.adds, *map(remove_action, files.values())], None):
-        return True
-    new.discard()
-    return False
+    with NewFiles(snapshot) as new:
+        for path, rows in gone.items():
+            new.write_again(files[path], rows)
+        return new.commit(files.values())

@@ -21,6 +21,7 @@ from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Table
 from scrub.stores.delta_entries import find_entries
+from scrub.stores.delta_files import NewFiles
 from scrub.stores.delta_images import WholeEntries
 from scrub.stores.delta_journal import EventKind
 from scrub.stores.delta_lost_rows import hindrance, index_view
@@ -69,7 +70,7 @@ class RecoveringDelta(DeltaRepairs):
         rows = comparable(given)
         applied: list[Applied] = []
 
-        def attempt(snapshot: DeltaSnapshot) -> bool:
+        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
             require_columns(snapshot, shape.columns)
             found = WholeEntries.find(snapshot, shape, given)
             untold = self._untold(table, actions)
@@ -83,7 +84,7 @@ class RecoveringDelta(DeltaRepairs):
                 if result.outcome is ActionOutcome.DONE
             ]
             whole = found.in_place_of(given, [[]] * given.num_rows)
-            return self._commit(run, EventKind.REPAIR, table, snapshot, found, whole, contents)
+            return self._commit(run, EventKind.REPAIR, table, new, found, whole, contents)
 
         self._writer(table).until_committed(table.relation, attempt)
         done = [
@@ -106,7 +107,7 @@ class RecoveringDelta(DeltaRepairs):
         rows = comparable(given)
         applied: list[Applied] = []
 
-        def attempt(snapshot: DeltaSnapshot) -> bool:
+        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
             require_columns(snapshot, shape.columns)
             found = WholeEntries.find(snapshot, shape, given)
             applied[:] = [_taken_back(row, found) for row in rows]
@@ -116,7 +117,7 @@ class RecoveringDelta(DeltaRepairs):
                 if result.outcome in (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
             ]
             whole = found.in_place_of(given, [[]] * given.num_rows)
-            return self._commit(run, EventKind.UNDO, table, snapshot, found, whole, contents)
+            return self._commit(run, EventKind.UNDO, table, new, found, whole, contents)
 
         self._writer(table).until_committed(table.relation, attempt)
         return applied

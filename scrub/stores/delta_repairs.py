@@ -29,7 +29,8 @@ from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Store, Table
 from scrub.stores.delta_commit import Mark
-from scrub.stores.delta_entries import find_entries
+from scrub.stores.delta_entries import Expected, find_entries
+from scrub.stores.delta_files import NewFiles
 from scrub.stores.delta_holders import Holder
 from scrub.stores.delta_images import WholeEntries
 from scrub.stores.delta_journal import DeltaJournal, EventKind
@@ -186,7 +187,7 @@ class DeltaRepairs:
         keys = undo.rows(shape.columns)
         applied: list[Applied] = []
 
-        def attempt(snapshot: DeltaSnapshot) -> bool:
+        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
             require_staying(snapshot)
             found = WholeEntries.find(snapshot, shape, keys)
             applied[:] = undo.judge(found.states)
@@ -196,7 +197,7 @@ class DeltaRepairs:
                 if result.outcome in (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
             ]
             rows = undo.rows(found.whole.columns)
-            return self._commit(run, EventKind.UNDO, index, snapshot, found, rows, contents)
+            return self._commit(run, EventKind.UNDO, index, new, found, rows, contents)
 
         self._writer(index).until_committed(index.relation, attempt)
         return applied
@@ -225,24 +226,26 @@ class DeltaRepairs:
         given = to_table([entry_of(a.after, a.before) for a in actions], shape.columns)
         judged: list[_Judged] = []
 
-        def attempt(snapshot: DeltaSnapshot) -> bool:
+        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
             require_staying(snapshot)
             require_columns(snapshot, shape.columns)
             # The index was opened first: rows that its writers committed before are seen here.
             demanded = self._demanded(snapshot, table, index, actions)
             asked = [_is_open(c, now) for c, now in zip(changes, demanded.entries, strict=True)]
-            found = WholeEntries.find(snapshot, shape, given.filter(pa.array(asked, pa.bool_())))
+            keys = given.filter(pa.array(asked, pa.bool_()))
+            removed = Expected(new, _removed(changes, demanded.entries), len(shape.columns))
+            found = WholeEntries.find(snapshot, shape, keys, removed)
             applied = judge(changes, demanded.entries, found.states)
             judged[:] = [_Judged(applied, demanded)]
-            removed = found.removed_by(changes, applied)
-            rows = found.in_place_of(given, removed)
+            gone = found.removed_by(changes, applied)
+            rows = found.in_place_of(given, gone)
             told = _Told(shape, found, found.images(), from_table(given, shape.columns))
             contents = [
-                told.content(action, changes[number], result, removed[number])
+                told.content(action, changes[number], result, gone[number])
                 for number, (action, result) in enumerate(zip(actions, applied, strict=True))
                 if result.outcome is ActionOutcome.DONE
             ]
-            return self._commit(run, EventKind.REPAIR, index, snapshot, found, rows, contents)
+            return self._commit(run, EventKind.REPAIR, index, new, found, rows, contents)
 
         self._writer(index).until_committed(index.relation, attempt)
         of_places = dict(zip(order, judged[0].applied, strict=True))
@@ -253,7 +256,7 @@ class DeltaRepairs:
         run: str,
         kind: EventKind,
         of: Index | Table,
-        snapshot: DeltaSnapshot,
+        new: NewFiles,
         found: WholeEntries,
         rows: pa.Table,
         contents: Sequence[Mapping[str, Any]],
@@ -264,13 +267,13 @@ class DeltaRepairs:
         place = {
             "store": of.store,
             "relation": of.relation if found.has_changed else None,
-            "follows": last_committed(snapshot, run),
+            "follows": last_committed(new.snapshot, run),
         }
         number = self._runs.journal.add(run, kind, [{**place, **one} for one in contents])
         if not found.has_changed:
             return True
         mark = Mark(repair_mark(run), number)
-        return commit_states(snapshot, found.whole, found.found, found.states, rows, mark)
+        return commit_states(new, found.whole, found.found, found.states, rows, mark)
 
     def _demanded(
         self, snapshot: DeltaSnapshot, table: Table, index: Index, actions: Sequence[Action]
@@ -382,6 +385,17 @@ class _Told:
 def _is_open(change: Change, demanded: Sequence[Values]) -> bool:
     """Whether what the index holds matters: no entry is put that its row does not demand."""
     return change.kind is not ActionKind.PUT or list(demanded) == [change.after]
+
+
+def _removed(changes: Sequence[Change], demanded: Sequence[Sequence[Values]]) -> set[Values]:
+    """What changes are meant to remove, and no row demands."""
+    return {
+        change.before
+        for change, now in zip(changes, demanded, strict=True)
+        if change.before is not None
+        and change.before not in now
+        and change.kind in (ActionKind.DELETE, ActionKind.REPLACE)
+    }
 
 
 def _places(shape: EntryShape, change: Change) -> set[Values]:

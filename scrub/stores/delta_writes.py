@@ -23,9 +23,9 @@ import pyarrow.compute as pc
 from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.entry_shape import EntryShape, Tombstones
 from scrub.model.table import Store
-from scrub.stores.delta_commit import Mark, commit_next
-from scrub.stores.delta_entries import entry_schema, find_entries, in_key_order
-from scrub.stores.delta_files import NewFiles, remove_action
+from scrub.stores.delta_commit import Mark
+from scrub.stores.delta_entries import FoundEntries, entry_schema, find_entries, in_key_order
+from scrub.stores.delta_files import NewFiles
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, require_writable
 from scrub.stores.entry_states import EntryStates, comparable
 from scrub.stores.in_parallel import in_parallel
@@ -114,7 +114,7 @@ class DeltaWriter:
         keys = pa.concat_tables([_given(shape, taken), given])
         applied: list[Applied] = []
 
-        def attempt(snapshot: DeltaSnapshot) -> bool:
+        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
             applied.clear()
             if not still_wanted(snapshot):
                 return True
@@ -124,7 +124,7 @@ class DeltaWriter:
             for number, values in enumerate(coming):
                 states.add(values, number)
             applied.append(Applied(taken=there, added=len(coming), absent=len(leaving) - there))
-            return commit_states(snapshot, shape, found, states, given, mark)
+            return commit_states(new, shape, found, states, given, mark)
 
         self.until_committed(shape.relation, attempt)
         return applied[0] if applied else None
@@ -137,22 +137,27 @@ class DeltaWriter:
         if not given.num_rows:
             return outcomes
 
-        def attempt(snapshot: DeltaSnapshot) -> bool:
+        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
             found = find_entries(snapshot, shape, given)
             states = EntryStates.of(shape, comparable(found.entries))
             outcomes[:] = judge(states)
             if not states.gone and not states.new:
                 return True
-            return commit_states(snapshot, shape, found, states, given, None)
+            return commit_states(new, shape, found, states, given, None)
 
         self.until_committed(shape.relation, attempt)
         return outcomes
 
-    def until_committed(self, relation: str, attempt: Callable[[DeltaSnapshot], bool]) -> None:
+    def until_committed(
+        self, relation: str, attempt: Callable[[DeltaSnapshot, NewFiles], bool]
+    ) -> None:
         for number in range(ATTEMPTS_MAX):
-            with open_snapshot(self.root, relation, self.options) as snapshot:
+            with (
+                open_snapshot(self.root, relation, self.options) as snapshot,
+                NewFiles(snapshot) as new,
+            ):
                 require_writable(snapshot)
-                if attempt(snapshot):
+                if attempt(snapshot, new):
                     return
             # Chance decides who goes first; who waits longer meets fewer others.
             longest = min(_PAUSE_SECONDS_FIRST * 2**number, _PAUSE_SECONDS_MAX)
@@ -164,9 +169,9 @@ class DeltaWriter:
 
 
 def commit_states(
-    snapshot: DeltaSnapshot,
+    new: NewFiles,
     shape: EntryShape,
-    found: Any,
+    found: FoundEntries,
     states: EntryStates,
     given: pa.Table,
     mark: Mark | None,
@@ -178,18 +183,9 @@ def commit_states(
         file, row = found.places[number]
         files[file.path] = file
         gone.setdefault(file.path, []).append(row)
-    removes = [remove_action(file) for file in files.values()]
-    new = NewFiles(snapshot)
-    try:
-        in_parallel(lambda path: new.write_again(files[path], gone[path]), list(gone))
-        new.write(in_key_order(_new_entries(shape, given, states), shape))
-    except BaseException:
-        new.discard()
-        raise
-    if commit_next(snapshot, [*new.adds, *removes], mark):
-        return True
-    new.discard()
-    return False
+    in_parallel(lambda path: new.write_again(files[path], gone[path]), list(gone))
+    new.write(in_key_order(_new_entries(shape, given, states), shape))
+    return new.commit(files.values(), mark)
 
 
 def _new_entries(shape: EntryShape, given: pa.Table, states: EntryStates) -> pa.Table:

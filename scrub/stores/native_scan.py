@@ -29,9 +29,9 @@ BATCH_ROWS = 32768
 class _Source:
     """Where one wanted column comes from: a Parquet column of the file, or a constant."""
 
-    leaf: int | None
+    position: int | None  # of the top-level field
     convert: Callable[[Any], Any]  # stored array -> array in the catalog's type
-    repeat: Callable[[int], Any] | None = None  # number of rows -> array, if there is no leaf
+    repeat: Callable[[int], Any] | None = None  # number of rows -> array, if there is no field
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,15 @@ class SplitReader:
         try:
             with open_file(self.split.uri, self.storage_options) as opened:
                 self._demand_size(opened.size())
-                yield from self._read(self._parquet(opened))
+                for _, stored in self._read(open_parquet(opened)):
+                    yield stored
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(describe(error)) from error
+
+    def whole_batches(self, file: pq.ParquetFile) -> Iterator[tuple[pa.RecordBatch, StoredBatch]]:
+        """The rows of a file that is open already: all columns that it holds, and those wanted."""
+        try:
+            yield from self._read(file, whole=True)
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(describe(error)) from error
 
@@ -95,23 +103,18 @@ class SplitReader:
                 f"the file has {size} bytes, but had {self.split.bytes} in the snapshot"
             )
 
-    def _parquet(self, opened: pa.NativeFile) -> pq.ParquetFile:
-        metadata = pq.read_metadata(opened)
-        return pq.ParquetFile(
-            opened,
-            metadata=metadata,
-            read_dictionary=parquet_columns.dictionary_columns(metadata),
-            # Memory-mapped pages are there already; from afar, whole chunks are fetched ahead.
-            pre_buffer=not isinstance(opened, pa.MemoryMappedFile),
-            coerce_int96_timestamp_unit="us",
-        )
-
-    def _read(self, file: pq.ParquetFile) -> Iterator[StoredBatch]:
+    def _read(
+        self, file: pq.ParquetFile, whole: bool = False
+    ) -> Iterator[tuple[pa.RecordBatch, StoredBatch]]:
         groups = self._row_groups(file.metadata.num_row_groups)
         self._find_sources(file)
-        found = {source.leaf for source in self._sources.values() if source.leaf is not None}
-        leaves = sorted(found)
-        places: dict[int | None, int] = {leaf: place for place, leaf in enumerate(leaves)}
+        wanted = {s.position for s in self._sources.values() if s.position is not None}
+        positions = range(len(file.schema_arrow)) if whole else sorted(wanted)
+        places: dict[int | None, int] = {position: n for n, position in enumerate(positions)}
+        if whole:
+            leaves = list(range(file.metadata.num_columns))
+        else:
+            leaves = [parquet_columns.first_leaf(file.schema_arrow, p) for p in positions]
         self.bytes_read = parquet_columns.chunk_bytes(file.metadata, groups, leaves)
         # Leaves are given by number: by name, a dot would mean a field inside a struct.
         for batch in file.reader.iter_batches(
@@ -120,10 +123,10 @@ class SplitReader:
             arrays = {
                 name: source.repeat(batch.num_rows)
                 if source.repeat
-                else batch.column(places[source.leaf])
+                else batch.column(places[source.position])
                 for name, source in self._sources.items()
             }
-            yield StoredBatch(batch.num_rows, arrays)
+            yield batch, StoredBatch(batch.num_rows, arrays)
 
     def _find_sources(self, file: pq.ParquetFile) -> None:
         for column in (*self.columns, *(self.also or ())):
@@ -158,7 +161,7 @@ class SplitReader:
         stored = file.schema_arrow.field(position).type
         self._demand_widening(stored, file.schema.column(leaf).physical_type, column)
         legacy = parquet_columns.is_legacy_calendar(file.metadata, column.type)
-        return _Source(leaf, lambda array: self._converted(array, column, legacy))
+        return _Source(position, lambda array: self._converted(array, column, legacy))
 
     def _position(self, names: Sequence[str], name: str) -> int | None:
         """The top-level field of that name; as in Spark, another case will do if it is the one."""
@@ -199,6 +202,19 @@ class SplitReader:
 def _constant(repeat: Callable[[int], Any]) -> _Source:
     """A column that the file does not hold; it is in the catalog's type already."""
     return _Source(None, lambda array: array, repeat)
+
+
+def open_parquet(opened: pa.NativeFile) -> pq.ParquetFile:
+    """A Parquet file whose columns come as they are read fastest: few distinct texts as codes."""
+    metadata = pq.read_metadata(opened)
+    return pq.ParquetFile(
+        opened,
+        metadata=metadata,
+        read_dictionary=parquet_columns.dictionary_columns(metadata),
+        # Memory-mapped pages are there already; from afar, whole chunks are fetched ahead.
+        pre_buffer=not isinstance(opened, pa.MemoryMappedFile),
+        coerce_int96_timestamp_unit="us",
+    )
 
 
 def describe(error: Exception) -> str:

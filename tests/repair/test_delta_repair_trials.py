@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from repair.executing import Executor
 from scrub.model.repair import ActionKind, ActionOutcome
-from scrub.stores import delta_journal, delta_writes
+from scrub.stores import delta_files
 from scrub.stores.repairing import JournalRecord
 from tests.repair.repair_ground import BY_CUSTOMER, OPEN_ORDERS, IndexPlan, Lake, Row
 
@@ -39,7 +39,7 @@ class Killed(BaseException):
 def killed_at(commit: int, before: bool) -> Iterator[list[int]]:
     """End the process before or after a commit, of journal or index; counts commits."""
     counted: list[int] = []
-    real = delta_writes.commit_next
+    real = delta_files.commit_next
 
     def commit_next(*given: Any) -> bool:
         counted.append(1)
@@ -52,8 +52,7 @@ def killed_at(commit: int, before: bool) -> Iterator[list[int]]:
         return done
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (delta_journal, delta_writes):
-            patch.setattr(module, "commit_next", commit_next)
+        patch.setattr(delta_files, "commit_next", commit_next)
         yield counted
 
 

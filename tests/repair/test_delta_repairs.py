@@ -21,7 +21,7 @@ from scrub.model.defect import DefectKind
 from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action, ActionKind, ActionOutcome
 from scrub.model.table import Store
-from scrub.stores import delta_entries, delta_holders, delta_repairs
+from scrub.stores import delta_entries, delta_holders, delta_repairs, delta_rewriting
 from scrub.stores.delta_holders import Holder
 from scrub.stores.delta_marks import STATE, followed_version
 from scrub.stores.delta_repairs import DeltaRepairs
@@ -732,8 +732,39 @@ def test_only_files_that_can_hold_the_keys_are_read(
         read.append(split.uri)
         return reader(split, *given)
 
-    monkeypatch.setattr(delta_entries, "SplitReader", counted)
+    for module in (delta_entries, delta_rewriting):
+        monkeypatch.setattr(module, "SplitReader", counted)
     put = lake.action(PUT, None, (120, 120, "open"))
     taken = lake.action(DELETE, (130, 130, "x"), None)
     assert apply(lake, put, taken) == [ALREADY_RIGHT, CONFLICT]
     assert len(read) == 2, "one file of the table, one of the index"
+
+
+def test_a_file_that_loses_entries_is_read_once_to_find_them_and_to_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(tmp_path, [(n, n, "open") for n in range(50)])
+    lake.write("by_customer", [*lake.demanded().elements(), (7, 70, "x"), (8, 80, "x")])
+    readings: list[int] = []
+    read = delta_rewriting.SplitReader.whole_batches
+
+    def counted(*given: Any) -> Any:
+        readings.append(1)
+        return read(*given)
+
+    monkeypatch.setattr(delta_rewriting.SplitReader, "whole_batches", counted)
+    assert set(lake.repair()) == {DONE}
+    assert len(readings) == 1
+    assert lake.entries() == lake.demanded()
+
+
+def test_a_copy_that_must_stay_is_not_lost_with_those_that_were_expected_to_go(
+    lake: Lake,
+) -> None:
+    """One file loses an entry and one of two copies, which nobody expected of it."""
+    lake.write("by_customer", [*lake.demanded().elements(), (10, 1, "open"), (90, 9, "x")])
+    before = lake.entries()
+    assert set(lake.repair()) == {DONE}
+    assert lake.entries() == lake.demanded()
+    assert set(lake.undo()) == {DONE}
+    assert lake.entries() == before

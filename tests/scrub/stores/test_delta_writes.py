@@ -234,7 +234,7 @@ def test_whoever_never_gets_a_turn_is_told(ten_files: Path) -> None:
         return False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scrub.stores.delta_writes.commit_next", always_late)
+        patch.setattr("scrub.stores.delta_files.commit_next", always_late)
         with pytest.raises(StoreUnavailable, match="others committed first"):
             store.delete_if_equal(BY_CUSTOMER, given)
     named = {a["path"] for a in pa.table(table(ten_files).get_add_actions()).to_pylist()}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrub.stores.delta_entries import _Groups
-from scrub.stores.delta_files import _without
+from scrub.stores.delta_rewriting import _without
 from scrub.stores.key_bounds import KeyBounds
 
 _INTEGERS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
@@ -59,7 +59,7 @@ def test_rows_of_some_row_groups_keep_their_numbers_in_the_file(
     chosen = sorted(data.draw(st.sets(st.integers(0, len(sizes) - 1), min_size=1)))
     starts = np.cumsum([0, *sizes])
     ends = np.cumsum(np.array(sizes)[chosen])
-    groups = _Groups(tuple(chosen), ends, starts[1:][chosen] - ends)
+    groups = _Groups(tuple(chosen), ends, starts[1:][chosen] - ends, sum(sizes))
     expected = [row for n in chosen for row in range(starts[n], starts[n + 1])]
     assert groups.in_file(np.arange(ends[-1])).tolist() == expected
 
