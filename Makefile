@@ -6,12 +6,13 @@ READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 # A file's tests share what they have set up, so one worker runs them all; long ones come first.
 WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
-# Compiled loops are kept on disk: made beforehand, they are not made once for each worker. That takes
-# one core two minutes, in which the other can lint.
-COMPILE := $(BIN)/python -c 'import scrub.codec.kv.arrow_columns, scrub.codec.kv.batches, scrub.codec.kv.entries, scrub.codec.kv.ordering, scrub.codec.xxh64'
+# What is kept on disk is made beforehand, not once for each worker: compiled loops, which take one core
+# two minutes, and the classes that Spark loads, so that each of its many starts is shorter.
+COMPILE := $(BIN)/python -c 'from scrub.app.prepare import compile_loops; compile_loops()'
+GATHER := $(BIN)/python -c 'from scrub.app.prepare import gather_classes; gather_classes()'
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup java demo lint compiled check test fuzz torture bench lock clean
+.PHONY: help setup java demo lint compiled gathered check test fuzz torture bench lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,12 +42,15 @@ lint: $(READY) ## style, types and the direction of imports
 compiled: $(READY)
 	@$(COMPILE)
 
+gathered: $(READY) java
+	@ls $(VENV)/share/scrub/*.jsa >/dev/null 2>&1 || $(GATHER)
+
 check: ## lint and the fast tests; needs no Java
 	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	$(BIN)/pytest -m fast $(WORKERS) $(PYTEST_ARGS)
 
 test: setup ## lint and every test; what CI runs
-	@$(MAKE) --no-print-directory --jobs 2 lint compiled
+	@$(MAKE) --no-print-directory --jobs 2 compiled lint gathered
 	$(BIN)/pytest $(WORKERS) $(PYTEST_ARGS)
 
 fuzz: setup ## mutate a million pairs and compare every verdict with the reference

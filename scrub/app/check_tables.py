@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 SLEEP = time.sleep
+_FEW_ROWS = 100_000
 """How a run waits before it looks again."""
 
 
@@ -110,6 +111,7 @@ class _Preparation:
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     stores: "dict[str, ReadableStore]" = field(default_factory=dict)  # those of the last plan
     followed: "dict[tuple[str, str], IndexSource]" = field(default_factory=dict)  # as first pinned
+    rows: int | None = None  # that the first plan says will be read
     seconds_starting: float = 0.0  # of Spark, which says nothing about the check's speed
 
     @classmethod
@@ -133,7 +135,8 @@ class _Preparation:
                     on_progress(Progress(phase="starting Spark"))
                     began = time.monotonic()
                     options = spark_options or SparkOptions()
-                    sessions.append(stack.enter_context(spark_session(spark, options)))
+                    few = preparation.rows is not None and preparation.rows <= _FEW_ROWS
+                    sessions.append(stack.enter_context(spark_session(spark, options, few)))
                     preparation.seconds_starting = time.monotonic() - began
                 return sessions[0]
 
@@ -178,6 +181,8 @@ class _Preparation:
         started_at, began = datetime.now(UTC), time.monotonic()
         self._refuse_what_some_lack()
         plan, findings = self.plan(), None
+        if not self._tables_of_pairs():
+            self.rows = plan.rows
         if plan.tables:
             plan, findings = self._run(plan, pace)
         tables = _table_results(plan, findings)

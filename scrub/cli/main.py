@@ -36,6 +36,7 @@ COMMANDS = {
     "selftest": LazyCommand(
         "scrub.cli.selftest:selftest", "Prove on a copy of your table that faults are found."
     ),
+    "prepare": LazyCommand("scrub.cli.prepare:prepare", "Make every later start shorter."),
 }
 
 

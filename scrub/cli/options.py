@@ -19,7 +19,7 @@ Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
 
-def bundle(argument: str, bundle_class: type[Any], *options: Decorator) -> Decorator:
+def bundle(argument: str, bundle_class: type[Any], *options: Decorator, **fixed: Any) -> Decorator:
     """Gives a command the options, but as one argument: a dataclass with fields of these names."""
     names = {field.name for field in fields(bundle_class)}
 
@@ -27,7 +27,7 @@ def bundle(argument: str, bundle_class: type[Any], *options: Decorator) -> Decor
         @functools.wraps(command)
         def call(**given: Any) -> Any:
             mine = {name: given.pop(name) for name in names & given.keys()}
-            return command(**given, **{argument: bundle_class(**mine)})
+            return command(**given, **{argument: bundle_class(**mine, **fixed)})
 
         decorated: Command = call
         for option in reversed(options):
@@ -104,4 +104,5 @@ spark_options = bundle(
                  callback=read_as(each(values.spark_setting)),
                  help="A Spark setting; may be repeated."),
     click.option("--verbose", is_flag=True, help="Let Spark's own messages through."),
+    short_lived=True,
 )  # fmt: skip

@@ -79,3 +79,13 @@ class CheckPlan:
     tables: tuple[TablePlan, ...]
     not_checked: tuple[NotChecked, ...] = ()
     walked: tuple[WalkedIndex, ...] = ()
+
+    @property
+    def rows(self) -> int | None:
+        """Rows and entries that will be read; None unless it is known of every relation."""
+        sides = [
+            side for of in self.tables for side in (of.side, *(one.side for one in of.indexes))
+        ]
+        if any(side.facts.rows is None or side.facts.rows_estimated for side in sides):
+            return None
+        return sum(side.facts.rows or 0 for side in sides)

@@ -71,3 +71,4 @@ class SparkOptions:
     remote: str | None = None
     conf: tuple[tuple[str, str], ...] = ()
     verbose: bool = False
+    short_lived: bool = False  # the process ends with the session, and so does its JVM

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from scrub.errors import SparkUnavailable
 from scrub.model.request import SparkOptions
+from scrub.spark.class_archive import using_archive
 
 _CONNECT_SECONDS = 5
 _LOG_LINES_SHOWN = 3
@@ -27,16 +28,29 @@ _OWN_SESSION = {
     "spark.ui.showConsoleProgress": "false",
 }
 """Settings for a session of our own, where the user says nothing else."""
+_OF_FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Compiling a plan takes longer than interpreting it for some thousands of rows."""
+FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Beside `spark.driver.extraJavaOptions`, which are the user's."""
 
 
 @contextmanager
-def spark_session(given: SparkSession | None, options: SparkOptions) -> Iterator[SparkSession]:
-    """The session given, the active one, or one of our own that ends with the block."""
+def spark_session(
+    given: SparkSession | None, options: SparkOptions, few_rows: bool = False
+) -> Iterator[SparkSession]:
+    """The session given, the active one, or one of our own that ends with the block.
+
+    For few rows, one of our own is made to start fast rather than to run fast.
+    """
     active = given or SparkSession.getActiveSession()
     if active is not None:
         yield active
         return
-    session = _start(options)
+    session = _start(options, few_rows)
     try:
         yield session
     finally:
@@ -65,7 +79,7 @@ def parallelism(spark: SparkSession) -> int:
     return spark.sparkContext.defaultParallelism
 
 
-def _start(options: SparkOptions) -> SparkSession:
+def _start(options: SparkOptions, few_rows: bool) -> SparkSession:
     # Tasks must run the Python that scrub and its engine are installed in.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     address = options.remote or options.master or ""
@@ -73,7 +87,7 @@ def _start(options: SparkOptions) -> SparkSession:
     if not options.remote:
         _require_java()
     builder = SparkSession.builder
-    for key, value in (_defaults(options) | dict(options.conf)).items():
+    for key, value in (_defaults(options, few_rows) | dict(options.conf)).items():
         builder = builder.config(key, value)
     if options.remote:
         builder = builder.remote(options.remote)
@@ -89,13 +103,20 @@ def _start(options: SparkOptions) -> SparkSession:
             ) from error
 
 
-def _defaults(options: SparkOptions) -> dict[str, str]:
+def _defaults(options: SparkOptions, few_rows: bool) -> dict[str, str]:
     """Our settings, where nobody else had a say: spark-submit and servers bring their own."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return {}
     if options.remote:
         return {k: v for k, v in _OWN_SESSION.items() if k.startswith("spark.sql")}
-    return _OWN_SESSION
+    java = using_archive()
+    if few_rows and options.short_lived:
+        java.append(FIRST_COMPILER_ONLY)  # later sessions of a process have the same JVM
+    return (
+        _OWN_SESSION
+        | (_OF_FEW_ROWS if few_rows else {})
+        | ({JAVA_OPTIONS: " ".join(java)} if java else {})
+    )
 
 
 def _master_is_configured(options: SparkOptions) -> bool:

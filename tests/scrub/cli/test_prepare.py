@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub prepare`: Spark starts from what was kept, and does without where that does not fit."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scrub.app import prepare
+from scrub.cli.main import run
+from scrub.errors import SparkUnavailable
+from scrub.spark import class_archive
+
+START = """
+import sys
+from pathlib import Path
+from scrub.model.request import SparkOptions
+from scrub.spark import class_archive
+from scrub.spark.session import spark_session
+
+class_archive.archive_directory = lambda: Path(sys.argv[1])
+with spark_session(None, SparkOptions(master="local[1]"), few_rows=True) as spark:
+    jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    print(Path(f"/proc/{jvm}/maps").read_text())
+    print(spark.range(7).count())
+"""
+
+
+def start_with(archives: Path) -> str:
+    answer = subprocess.run(
+        [sys.executable, "-c", START, str(archives)], capture_output=True, text=True, check=True
+    )
+    assert answer.stderr == ""
+    return answer.stdout
+
+
+@pytest.fixture
+def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where archives are, in an environment that was not prepared yet."""
+    directory = tmp_path / "of two words"
+    for module in (prepare, class_archive):
+        monkeypatch.setattr(module, "archive_directory", lambda: directory)
+    return directory
+
+
+@pytest.mark.spark
+def test_spark_starts_from_the_classes_that_were_gathered(archives: Path) -> None:
+    """`make test` has gathered them; moved to a place of another name, they are as good."""
+    known = list((Path(sys.prefix) / "share" / "scrub").glob("*.jsa"))
+    if known:
+        archives.mkdir()
+        shutil.copy(known[0], archives)
+    else:
+        prepare.gather_classes()
+    (archive,) = archives.iterdir()
+    assert archive.stat().st_size > 50_000_000
+    told = start_with(archives)
+    assert str(archive) in told, "what is mapped is what classes come from"
+    assert told.endswith("\n7\n")
+
+
+def test_it_tells_what_it_has_made(
+    archives: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(prepare, "_gather", lambda made: made.write_bytes(bytes(2_000_000)))
+    assert run(["prepare"]) == 0
+    (archive,) = archives.iterdir()
+    assert f"Spark now starts from {archive} (2 MB)" in capsys.readouterr().out
+
+
+def test_without_java_it_says_so_and_leaves_nothing(
+    archives: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(archives))
+    monkeypatch.setenv("JAVA_HOME", str(archives))
+    with pytest.raises(SparkUnavailable, match="no java was found"):
+        prepare.prepare()
+    assert not list(archives.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(prepare, "archive_directory", lambda: Path("/proc/scrub"))
+    assert run(["prepare"]) == 2
+    told = capsys.readouterr().err
+    assert "/proc/scrub cannot be written to: " in told
+    assert "run it as the owner of this Python environment" in told

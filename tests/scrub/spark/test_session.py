@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session of our own is started with."""
+
+from pathlib import Path
+
+import pytest
+
+from scrub.model.request import SparkOptions
+from scrub.spark import class_archive, session
+
+ONE_COMMAND = SparkOptions(short_lived=True)
+
+
+@pytest.fixture
+def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where archives are, in an environment that was not prepared yet."""
+    directory = tmp_path / "of two words"
+    directory.mkdir()
+    monkeypatch.setattr(class_archive, "archive_directory", lambda: directory)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    return directory
+
+
+def keep(archives: Path, content: bytes) -> Path:
+    made = archives / "made"
+    made.write_bytes(content)
+    return class_archive.keep_archive(made)
+
+
+@pytest.mark.usefixtures("archives")
+def test_without_an_archive_the_jvm_is_told_nothing() -> None:
+    assert session.JAVA_OPTIONS not in session._defaults(ONE_COMMAND, few_rows=False)
+
+
+def test_an_archive_is_used_whatever_its_path(archives: Path) -> None:
+    archive = keep(archives, b"classes")
+    java = session._defaults(SparkOptions(), few_rows=False)[session.JAVA_OPTIONS]
+    assert java.startswith(f'"-XX:SharedArchiveFile={archive}" ')
+    assert session.FIRST_COMPILER_ONLY not in java
+
+
+@pytest.mark.usefixtures("archives")
+def test_few_rows_are_neither_compiled_for_nor_is_a_jvm_that_ends_with_them() -> None:
+    for few_rows in (True, False):
+        chosen = session._defaults(ONE_COMMAND, few_rows)
+        assert (chosen.get("spark.sql.codegen.wholeStage") == "false") is few_rows
+        assert (session.FIRST_COMPILER_ONLY in chosen.get(session.JAVA_OPTIONS, "")) is few_rows
+
+
+@pytest.mark.usefixtures("archives")
+def test_a_jvm_that_outlives_a_small_check_keeps_its_best_compiler() -> None:
+    """Later sessions of a process have the JVM of the first."""
+    chosen = session._defaults(SparkOptions(), few_rows=True)
+    assert session.JAVA_OPTIONS not in chosen
+    assert chosen["spark.sql.codegen.wholeStage"] == "false"
+
+
+def test_what_others_have_started_is_left_as_it_is(
+    archives: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(archives, b"classes")
+    remote = session._defaults(SparkOptions(remote="sc://there", short_lived=True), few_rows=True)
+    assert session.JAVA_OPTIONS not in remote
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert session._defaults(ONE_COMMAND, few_rows=True) == {}
+
+
+def test_an_archive_that_was_cut_off_is_passed_over(archives: Path) -> None:
+    """It would end the JVM with a signal."""
+    keep(archives, b"classes").write_bytes(b"cla")
+    assert class_archive.using_archive() == []
+
+
+def test_a_new_archive_takes_the_place_of_earlier_ones(archives: Path) -> None:
+    keep(archives, b"classes")
+    for content in (b"other classes", b"other classes"):
+        kept = keep(archives, content)
+        assert list(archives.iterdir()) == [kept]
+        assert kept.read_bytes() == content
