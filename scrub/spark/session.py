@@ -19,6 +19,7 @@ from scrub.spark.class_archive import using_archive
 
 _CONNECT_SECONDS = 5
 _LOG_LINES_SHOWN = 3
+_LOCAL = re.compile(r"local(\[[^]]*\])?")
 _OWN_SESSION = {
     "spark.app.name": "scrub",
     "spark.driver.memory": "2g",
@@ -63,8 +64,7 @@ def shares_python(spark: SparkSession) -> bool:
         return False
     master = spark.conf.get("spark.master", None) or ""
     python = shutil.which(spark.sparkContext.pythonExec) or ""
-    is_local = re.fullmatch(r"local(\[[^]]*\])?", master) is not None
-    return is_local and Path(python) == Path(sys.executable)
+    return _LOCAL.fullmatch(master) is not None and Path(python) == Path(sys.executable)
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -110,6 +110,7 @@ def _defaults(options: SparkOptions, few_rows: bool) -> dict[str, str]:
     if options.remote:
         return {k: v for k, v in _OWN_SESSION.items() if k.startswith("spark.sql")}
     java = using_archive()
+    few_rows = few_rows and _is_local(options)
     if few_rows and options.short_lived:
         java.append(FIRST_COMPILER_ONLY)  # later sessions of a process have the same JVM
     return (
@@ -117,6 +118,12 @@ def _defaults(options: SparkOptions, few_rows: bool) -> dict[str, str]:
         | (_OF_FEW_ROWS if few_rows else {})
         | ({JAVA_OPTIONS: " ".join(java)} if java else {})
     )
+
+
+def _is_local(options: SparkOptions) -> bool:
+    """Whether this process is all of Spark; executors elsewhere take long to start anyway."""
+    master = options.master or dict(options.conf).get("spark.master", "local[*]")
+    return _LOCAL.fullmatch(master) is not None
 
 
 def _master_is_configured(options: SparkOptions) -> bool:

@@ -2,17 +2,22 @@
 """The demo's lake is sound but for what was planted, and the check finds exactly that."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable
 
+from scrub.app.check_tables import run_check
 from scrub.app.demo_lake import make_orders, write_catalog
 from scrub.app.repair_demo import repair_demo
 from scrub.app.run_demo import make_demo, run_demo
 from scrub.app.table_copy import TableCopy
+from scrub.app.verdicts import Report
 from scrub.model.defect import PHYSICAL_KINDS, DefectKind
+from scrub.model.request import CheckRequest, Engine, Strategy
 from tests.scrub.app.oracle import defects_of
 
 if TYPE_CHECKING:
@@ -57,3 +62,32 @@ def test_the_check_finds_exactly_what_was_planted_before_a_repair_and_after_its_
     assert left == {DefectKind.UNIQUE_VIOLATION, DefectKind.DUPLICATE_KEY}
     again = run_demo(lake, spark=spark)
     assert again.planted == again.found, "undone, everything is as it was"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "way", [(Engine.AUTO, Strategy.FINGERPRINT), (Engine.SQL, Strategy.MERGE)], ids="-".join
+)
+def test_plans_that_spark_compiles_find_the_same(
+    way: tuple[Engine, Strategy], spark: "SparkSession", tmp_path: Path
+) -> None:
+    """The tests' own session interprets them, and so do sessions for few rows."""
+    lake = make_demo(tmp_path, 1000)
+    request = CheckRequest(
+        catalog=lake.catalog, tables=(lake.table.name,), engine=way[0], strategy=way[1]
+    )
+    with codegen(spark, wholeStage="true", factoryMode="CODEGEN_ONLY"):
+        result = run_check(request, spark=spark)
+    assert Report.of(result, [lake.table]).defects == lake.planted
+
+
+@contextmanager
+def codegen(spark: "SparkSession", **settings: str) -> Iterator[None]:
+    names = {name: f"spark.sql.codegen.{name}" for name in settings}
+    before = {name: spark.conf.get(names[name]) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(names[name], value)
+    yield
+    for name, value in before.items():
+        assert value is not None
+        spark.conf.set(names[name], value)

@@ -65,6 +65,15 @@ def test_what_others_have_started_is_left_as_it_is(
     assert session._defaults(ONE_COMMAND, few_rows=True) == {}
 
 
+@pytest.mark.usefixtures("archives")
+@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "spark://there:7077", "yarn"])
+def test_a_cluster_has_its_usual_settings_for_few_rows_too(master: str) -> None:
+    usual = session._defaults(SparkOptions(), few_rows=False)
+    assert session._defaults(SparkOptions(master=master, short_lived=True), True) == usual
+    configured = SparkOptions(conf=(("spark.master", master),), short_lived=True)
+    assert session._defaults(configured, True) == usual
+
+
 def test_an_archive_that_was_cut_off_is_passed_over(archives: Path) -> None:
     """It would end the JVM with a signal."""
     keep(archives, b"classes").write_bytes(b"cla")
