@@ -33,6 +33,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """A small local session, shared because starting one takes seconds."""
     from pyspark.sql import SparkSession
 
+    from scrub.spark.class_archive import using_archive
+    from scrub.spark.session import JAVA_OPTIONS
+
     os.environ["PYSPARK_PYTHON"] = sys.executable
     home = tmp_path_factory.mktemp("spark")
     session = (
@@ -46,6 +49,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .config(JAVA_OPTIONS, " ".join(using_archive()))
         .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
         .getOrCreate()
     )

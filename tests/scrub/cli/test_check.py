@@ -45,7 +45,7 @@ def scrub(*arguments: str) -> int:
 def test_a_table_needs_no_option(app: SimpleNamespace) -> None:
     assert scrub("table", "orders") == 0
     assert app.request == CheckRequest(tables=("orders",))
-    assert app.spark_options == SparkOptions()
+    assert app.spark_options == SparkOptions(short_lived=True)
 
 
 def test_a_database_is_every_table(app: SimpleNamespace) -> None:
@@ -85,7 +85,10 @@ def test_every_option_reaches_the_request(app: SimpleNamespace, tmp_path: Path) 
     assert app.request.strategy is Strategy.MERGE
     assert app.request.engine is Engine.SQL
     assert app.spark_options == SparkOptions(
-        master="local[1]", conf=(("a.b", "c=d"), ("e", "")), verbose=True
+        master="local[1]",
+        conf=(("a.b", "c=d"), ("e", "")),
+        verbose=True,
+        short_lived=True,
     )
 
 

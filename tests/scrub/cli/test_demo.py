@@ -160,4 +160,5 @@ def test_a_selftest_shows_every_verdict(
     for word in words:
         assert word in out
     assert (asked["table"], asked["catalog"], asked["rows"]) == ("orders", Path("c.yaml"), 5)
-    assert (asked["keep"], asked["spark_options"]) == (Path("d"), SparkOptions(conf=(("a", "b"),)))
+    assert asked["keep"] == Path("d")
+    assert asked["spark_options"] == SparkOptions(conf=(("a", "b"),), short_lived=True)
