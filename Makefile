@@ -25,6 +25,7 @@ $(READY): requirements/dev.txt pyproject.toml
 	@echo "installing the locked dependencies into $(VENV)"
 	@$(PIP) install --requirement requirements/dev.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@rm -rf $(VENV)/share/scrub
 	@touch $@
 
 java:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from scrub.stores.base import ReadableStore
 
 
-SLEEP = time.sleep
 _FEW_ROWS = 100_000
+SLEEP = time.sleep
 """How a run waits before it looks again."""
 
 

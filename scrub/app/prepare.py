@@ -14,7 +14,7 @@ from scrub.errors import SparkUnavailable, UsageError
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.spark.class_archive import archive_directory, keep_archive, writing_archive
-from scrub.spark.session import FIRST_COMPILER_ONLY, JAVA_OPTIONS, spark_session
+from scrub.spark.session import FIRST_COMPILER_ONLY, JAVA_OPTIONS, require_java, spark_session
 
 _COMPILED = (
     "scrub.codec.xxh64",
@@ -50,19 +50,21 @@ def compile_loops() -> None:
 
 def gather_classes() -> Prepared:
     """Make the archive anew."""
+    require_java()
     directory = archive_directory()
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory, prefix="making-") as scratch:
             made = Path(scratch, "made.jsa")
             _gather(made)
+            size = made.stat().st_size
             archive = keep_archive(made)
     except OSError as error:
         raise UsageError(
             f"{directory} cannot be written to: {error.strerror}",
             hint="run it as the owner of this Python environment",
         ) from error
-    return Prepared(archive=archive, bytes=archive.stat().st_size)
+    return Prepared(archive=archive, bytes=size)
 
 
 def check_demo(archive: str) -> None:
@@ -92,7 +94,7 @@ def _gather(archive: Path) -> None:
     if child.returncode or not archive.is_file():
         telling = [line for line in child.stderr.splitlines() if line.strip()]
         raise SparkUnavailable(
-            "Spark's classes could not be gathered: "
-            + (telling[-1] if telling else "this Java writes no archive of classes"),
-            hint="everything works without them; Spark needs Java 17 or newer",
+            "Spark's classes could not be gathered"
+            + (f": {telling[-1]}" if child.returncode and telling else ""),
+            hint=f"is there room for 200 MB in {archive.parent.parent}? Checks work without them",
         )

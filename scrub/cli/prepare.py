@@ -11,7 +11,7 @@ def prepare() -> None:
     """Make every later start shorter: compile loops, and keep what Spark loads in one file.
 
     Nothing depends on it. Run it once after an installation, best when an image is built, and again
-    after Java or PySpark was renewed. Takes a minute, and about 150 MB in the Python environment.
+    after Java or PySpark was renewed. Takes some minutes, and 200 MB in the Python environment.
     """
     from scrub.app.prepare import prepare as prepare_starts
 

@@ -20,10 +20,9 @@ def archive_directory() -> Path:
 
 def keep_archive(made: Path) -> Path:
     """Have later sessions start from an archive, and from no earlier one; where it is then."""
-    earlier = _archives()
-    kept = archive_directory() / f"{_prefix()}{made.stat().st_size}.jsa"
+    kept = archive_directory() / _name(made)
     made.replace(kept)
-    for path in earlier:
+    for path in archive_directory().glob("spark-*.jsa"):
         if path != kept:
             path.unlink(missing_ok=True)  # whoever has started from it keeps it
     return kept
@@ -31,8 +30,14 @@ def keep_archive(made: Path) -> Path:
 
 def using_archive() -> list[str]:
     """Options of a JVM that starts from the archive, if there is one."""
-    whole = [path for path in _archives() if path.name == f"{_prefix()}{path.stat().st_size}.jsa"]
-    return [f'"-XX:SharedArchiveFile={whole[0]}"', *_QUIET] if whole else []
+    for path in archive_directory().glob(f"spark-{pyspark.__version__}-*.jsa"):
+        try:
+            is_whole = path.name == _name(path)
+        except FileNotFoundError:
+            continue  # a newer one has just taken its place
+        if is_whole:
+            return [f'"-XX:SharedArchiveFile={path}"', *_QUIET]
+    return []
 
 
 def writing_archive(path: Path) -> list[str]:
@@ -40,9 +45,6 @@ def writing_archive(path: Path) -> list[str]:
     return [f'"-XX:ArchiveClassesAtExit={path}"', *_QUIET]
 
 
-def _archives() -> list[Path]:
-    return sorted(archive_directory().glob(f"{_prefix()}*.jsa"))
-
-
-def _prefix() -> str:
-    return f"spark-{pyspark.__version__}-"
+def _name(archive: Path) -> str:
+    """What an archive of this length is called."""
+    return f"spark-{pyspark.__version__}-{archive.stat().st_size}.jsa"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from scrub.errors import SparkUnavailable
@@ -53,6 +54,8 @@ def spark_session(
         return
     session = _start(options, few_rows)
     try:
+        if few_rows:
+            _interpret_plans(session, options)
         yield session
     finally:
         session.stop()
@@ -85,7 +88,7 @@ def _start(options: SparkOptions, few_rows: bool) -> SparkSession:
     address = options.remote or options.master or ""
     _require_reachable(address)
     if not options.remote:
-        _require_java()
+        require_java()
     builder = SparkSession.builder
     for key, value in (_defaults(options, few_rows) | dict(options.conf)).items():
         builder = builder.config(key, value)
@@ -109,15 +112,31 @@ def _defaults(options: SparkOptions, few_rows: bool) -> dict[str, str]:
         return {}
     if options.remote:
         return {k: v for k, v in _OWN_SESSION.items() if k.startswith("spark.sql")}
+    java = [] if _has_conf_files() else _java_options(options, few_rows)
+    return _OWN_SESSION | ({JAVA_OPTIONS: " ".join(java)} if java else {})
+
+
+def _java_options(options: SparkOptions, few_rows: bool) -> list[str]:
     java = using_archive()
-    few_rows = few_rows and _is_local(options)
-    if few_rows and options.short_lived:
+    if few_rows and options.short_lived and _is_local(options):
         java.append(FIRST_COMPILER_ONLY)  # later sessions of a process have the same JVM
-    return (
-        _OWN_SESSION
-        | (_OF_FEW_ROWS if few_rows else {})
-        | ({JAVA_OPTIONS: " ".join(java)} if java else {})
-    )
+    return java
+
+
+def _has_conf_files() -> bool:
+    """Whether an administrator's files may name options of the JVM, which ours would replace."""
+    elsewhere = {"SPARK_HOME", "SPARK_CONF_DIR"} & os.environ.keys()
+    return bool(elsewhere) or Path(pyspark.__file__).with_name("conf").exists()
+
+
+def _interpret_plans(session: SparkSession, options: SparkOptions) -> None:
+    """Set in the session itself: what a JVM is started with, its later sessions have too."""
+    if options.remote or not _is_local(options):
+        return
+    known = session.sparkContext.getConf()
+    for key, value in _OF_FEW_ROWS.items():
+        if not known.contains(key):
+            session.conf.set(key, value)
 
 
 def _is_local(options: SparkOptions) -> bool:
@@ -131,7 +150,7 @@ def _master_is_configured(options: SparkOptions) -> bool:
     return "spark.master" in dict(options.conf) or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _require_java() -> None:
+def require_java() -> None:
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java") or (home and Path(home, "bin", "java").exists()):
         return

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.model.table import Column
+from scrub.stores import parquet_columns
 from scrub.stores.delta_commit import Mark, commit_next
 from scrub.stores.delta_dictionaries import COMPRESSION, worth_a_dictionary
 from scrub.stores.delta_rewriting import ROW_GROUP_ROWS, Leaving, Rows, these
@@ -134,9 +135,13 @@ class NewFiles:
         first = next(staying, None)
         if first is None:
             return None
+        schema = _with_zones(parquet)
+        rows: Iterable[pa.Table] = chain([first], staying)
+        if schema != parquet.schema_arrow:
+            rows = (batch.cast(schema) for batch in rows)
         return self._write(
-            chain([first], staying),
-            parquet.schema_arrow,
+            rows,
+            schema,
             file.partition,
             worth_a_dictionary(parquet.metadata, first),
             parquet.metadata.metadata,
@@ -163,6 +168,16 @@ class NewFiles:
             text = next(iter(str(error).splitlines()), type(error).__name__)
             raise StoreUnavailable(f"{uri} could not be written: {text}") from error
         return add_action(name, size, partition, metadata)
+
+
+def _with_zones(parquet: pq.ParquetFile) -> pa.Schema:
+    """The schema of a copy: INT96, which nobody writes any more, is an instant, and stays one."""
+    schema = parquet.schema_arrow
+    for position, field in enumerate(schema):
+        leaf = parquet_columns.first_leaf(schema, position)
+        if parquet.schema.column(leaf).physical_type == "INT96" and field.type.num_fields == 0:
+            schema = schema.set(position, field.with_type(pa.timestamp("us", "UTC")))
+    return schema
 
 
 def _write_parquet(

@@ -87,7 +87,8 @@ def codegen(spark: "SparkSession", **settings: str) -> Iterator[None]:
     before = {name: spark.conf.get(names[name]) for name in settings}
     for name, value in settings.items():
         spark.conf.set(names[name], value)
-    yield
-    for name, value in before.items():
-        assert value is not None
-        spark.conf.set(names[name], value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(names[name], str(value))

@@ -17,7 +17,8 @@ def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "of two words"
     directory.mkdir()
     monkeypatch.setattr(class_archive, "archive_directory", lambda: directory)
-    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    for name in ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
     return directory
 
 
@@ -40,19 +41,22 @@ def test_an_archive_is_used_whatever_its_path(archives: Path) -> None:
 
 
 @pytest.mark.usefixtures("archives")
-def test_few_rows_are_neither_compiled_for_nor_is_a_jvm_that_ends_with_them() -> None:
+def test_a_jvm_that_ends_with_a_small_check_does_without_its_second_compiler() -> None:
+    """Later sessions of a process have the JVM of the first, so only if there is none."""
     for few_rows in (True, False):
-        chosen = session._defaults(ONE_COMMAND, few_rows)
-        assert (chosen.get("spark.sql.codegen.wholeStage") == "false") is few_rows
-        assert (session.FIRST_COMPILER_ONLY in chosen.get(session.JAVA_OPTIONS, "")) is few_rows
+        for options in (ONE_COMMAND, SparkOptions()):
+            java = session._defaults(options, few_rows).get(session.JAVA_OPTIONS, "")
+            assert (session.FIRST_COMPILER_ONLY in java) is (few_rows and options.short_lived)
 
 
-@pytest.mark.usefixtures("archives")
-def test_a_jvm_that_outlives_a_small_check_keeps_its_best_compiler() -> None:
-    """Later sessions of a process have the JVM of the first."""
-    chosen = session._defaults(SparkOptions(), few_rows=True)
-    assert session.JAVA_OPTIONS not in chosen
-    assert chosen["spark.sql.codegen.wholeStage"] == "false"
+@pytest.mark.parametrize("name", ["SPARK_HOME", "SPARK_CONF_DIR"])
+def test_options_that_files_of_an_administrator_may_name_are_not_replaced(
+    name: str, archives: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(archives, b"classes")
+    assert session.JAVA_OPTIONS in session._defaults(ONE_COMMAND, few_rows=True)
+    monkeypatch.setenv(name, str(archives))
+    assert session.JAVA_OPTIONS not in session._defaults(ONE_COMMAND, few_rows=True)
 
 
 def test_what_others_have_started_is_left_as_it_is(
@@ -86,3 +90,10 @@ def test_a_new_archive_takes_the_place_of_earlier_ones(archives: Path) -> None:
         kept = keep(archives, content)
         assert list(archives.iterdir()) == [kept]
         assert kept.read_bytes() == content
+
+
+def test_archives_of_other_versions_go_with_the_first_of_this_one(archives: Path) -> None:
+    (archives / "spark-3.5.0-7.jsa").write_bytes(b"classes")
+    assert class_archive.using_archive() == []
+    kept = keep(archives, b"classes")
+    assert list(archives.iterdir()) == [kept]

@@ -13,7 +13,8 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
 from scrub.model.entry_shape import EntryShape, Tombstones
-from scrub.model.table import Store
+from scrub.model.table import Column, Store
+from scrub.model.types import ColumnType, TypeName
 from scrub.stores import delta_entries
 from scrub.stores.delta_writes import DeltaWriter
 from scrub.stores.parquet_columns import dictionary_columns
@@ -108,6 +109,29 @@ def test_what_a_writer_noted_in_a_file_is_kept_when_it_is_written_again(tmp_path
     (again,) = set((tmp_path / "by_customer").glob("*.parquet")) - {file}
     assert b"org.apache.spark.legacyDateTime" in pq.read_metadata(again).metadata
     assert b"ARROW:schema" not in pq.read_metadata(again).metadata
+
+
+def test_timestamps_of_the_type_int96_are_instants_also_when_their_file_is_written_again(
+    tmp_path: Path,
+) -> None:
+    """Spark writes this type, which has no zone; as a time without one, the index was refused."""
+    shape = EntryShape(
+        relation="by_time",
+        indexed=(Column(name="placed", type=ColumnType(TypeName.TIMESTAMP)),),
+        suffix=(Column(name="id", type=ColumnType(TypeName.BIGINT)),),
+        stored=(),
+    )
+    placed = pa.array([10**15, None, -(10**12), 3], pa.timestamp("us", "UTC"))
+    rows = pa.table({"placed": placed, "id": pa.array(range(4), pa.int64())})
+    write_deltalake(str(tmp_path / "by_time"), rows)
+    (file,) = (tmp_path / "by_time").glob("*.parquet")
+    pq.write_table(rows, file, use_deprecated_int96_timestamps=True)
+    _tell_size(tmp_path / "by_time", file)
+    store = writer(tmp_path)
+    for gone in (0, 3):
+        assert store.delete_if_equal(shape, rows.slice(gone, 1)) == [Outcome.WRITTEN]
+    left = table(tmp_path, "by_time").to_pyarrow_table().sort_by("id")
+    assert left == rows.slice(1, 2)
 
 
 def _tell_size(table_directory: Path, file: Path) -> None:
