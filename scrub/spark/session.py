@@ -55,7 +55,7 @@ def spark_session(
     session = _start(options, few_rows)
     try:
         if few_rows:
-            _interpret_plans(session, options)
+            _interpret_plans(session)
         yield session
     finally:
         session.stop()
@@ -129,11 +129,13 @@ def _has_conf_files() -> bool:
     return bool(elsewhere) or Path(pyspark.__file__).with_name("conf").exists()
 
 
-def _interpret_plans(session: SparkSession, options: SparkOptions) -> None:
+def _interpret_plans(session: SparkSession) -> None:
     """Set in the session itself: what a JVM is started with, its later sessions have too."""
-    if options.remote or not _is_local(options):
+    if "PYSPARK_GATEWAY_PORT" in os.environ or is_connect(session):
         return
     known = session.sparkContext.getConf()
+    if _LOCAL.fullmatch(known.get("spark.master") or "") is None:
+        return
     for key, value in _OF_FEW_ROWS.items():
         if not known.contains(key):
             session.conf.set(key, value)
