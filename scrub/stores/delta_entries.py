@@ -48,7 +48,7 @@ def entry_schema(columns: Sequence[Column]) -> pa.Schema:
 class Expected:
     """Entries, by their first columns, that will likely be removed by the next commit.
 
-    Where many are, their files are written again in the same reading that finds them.
+    A file in which one comes early on is written again in the same reading that finds it.
     """
 
     new: NewFiles

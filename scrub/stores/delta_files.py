@@ -171,7 +171,7 @@ class NewFiles:
 
 
 def _with_zones(parquet: pq.ParquetFile) -> pa.Schema:
-    """The schema of a copy: INT96, which nobody writes any more, is an instant, and stays one."""
+    """The schema of a copy. INT96, as Spark writes it, tells no zone, but means an instant."""
     schema = parquet.schema_arrow
     for position, field in enumerate(schema):
         leaf = parquet_columns.first_leaf(schema, position)
