@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connecting to PostgreSQL, and saying what went wrong without saying a password."""
+"""Connecting to PostgreSQL, and saying what went wrong without saying a password.
+
+Every session finds names in `SEARCH_PATH` only, where nobody but a superuser can put anything. In
+a schema that others may write to, they could put a function or an operator that fits a call
+better than PostgreSQL's own, and it would run with the rights of the role that scrub connects as,
+in read-only transactions too. So this is the rule for SQL that scrub sends:
+
+- relations, types, functions and operators of users are written with their schema;
+- functions of PostgreSQL's own are written with theirs where a statement reads rows of users;
+- operators on values of a type that scrub has not chosen are written with their schema too, see
+  `equality`: in this path the server would not find those of an extension's type, and take text's;
+- expressions of a catalog are resolved in this path like everything else.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,6 +26,9 @@ if TYPE_CHECKING:
 APPLICATION_NAME = "scrub"
 WORKERS = "max_parallel_workers_per_gather"
 ROW_SECURITY = "row_security"
+SEARCH_PATH = "pg_catalog, pg_temp"
+"""Temporary objects come last: where they are not named, they would come first."""
+PIN_PATH = f"SET search_path = {SEARCH_PATH}"
 SERVER_SETTINGS = {
     "statement_timeout": "0",
     "lock_timeout": "10s",
@@ -27,10 +42,14 @@ SERVER_SETTINGS = {
     "bytea_output": "hex",
     "DateStyle": "ISO",
     "TimeZone": "UTC",
-    # Where policies would hide rows, the server says so instead of showing the rest.
-    ROW_SECURITY: "off",
 }
 """What a session is set to, unless the catalog's options say otherwise."""
+FIXED_SETTINGS = {
+    # Where policies would hide rows, the server says so instead of showing the rest.
+    ROW_SECURITY: "off",
+    "search_path": SEARCH_PATH,
+}
+"""What a session is set to whatever the catalog says: without it, no answer would be true."""
 
 SEE_ALL_ROWS = "connect as a role with BYPASSRLS, or as one that the policies do not apply to"
 
@@ -40,11 +59,11 @@ VERSION_MIN = 140000
 def conninfo_of(url: str | None, options: Mapping[str, str]) -> str:
     """All that libpq must know; what is not said here it takes from PG* variables and ~/.pgpass."""
     psycopg = require_psycopg()
-    settings = {**SERVER_SETTINGS, **{k: v for k, v in options.items() if k in SERVER_SETTINGS}}
-    # Not for the catalog to choose: of some of the rows, no answer would be true.
-    settings[ROW_SECURITY] = SERVER_SETTINGS[ROW_SECURITY]
-    parameters = {key: value for key, value in options.items() if key not in SERVER_SETTINGS}
+    chosen = {key: value for key, value in options.items() if key in SERVER_SETTINGS}
+    settings = {**SERVER_SETTINGS, **chosen, **FIXED_SETTINGS}
+    parameters = {key: value for key, value in options.items() if key not in settings}
     parameters.setdefault("connect_timeout", "10")
+    # Of settings that come twice, and before those of a role or a database, the last one holds.
     parameters["options"] = " ".join(
         [
             *([parameters["options"]] if "options" in parameters else []),
@@ -76,10 +95,13 @@ def require_psycopg() -> Any:
 
 
 def connect(conninfo: str) -> "psycopg.Connection[Any]":
-    """A connection in which nothing has begun; `StoreUnavailable` says who did not answer."""
+    """A connection in which no transaction has begun; `StoreUnavailable` says who is silent."""
     driver = require_psycopg()
     try:
-        connection: psycopg.Connection[Any] = driver.connect(conninfo)
+        connection: psycopg.Connection[Any] = driver.connect(conninfo, autocommit=True)
+        # A trigger on login could have set another path, and a pooler ignored the options.
+        connection.execute(PIN_PATH)
+        connection.autocommit = False
     except driver.OperationalError as error:
         reason = without_secrets(first_line(error), conninfo)
         hint = "try the same url with psql"

@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
-from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
+from scrub.stores.postgres.connections import (
+    PIN_PATH,
+    connect,
+    first_line,
+    require_psycopg,
+    without_secrets,
+)
 from scrub.stores.postgres.quoting import literal
 
 if TYPE_CHECKING:
@@ -100,6 +106,6 @@ def _locking(relation: "ServerRelation") -> str:
     return f"SELECT FROM {relation.sql} LIMIT 0"
 
 
-def read_at(identifier: str) -> tuple[str, str]:
-    """The statements that put a fresh transaction into a shared snapshot."""
-    return BEGIN_READING, f"SET TRANSACTION SNAPSHOT {literal(identifier)}"
+def read_at(identifier: str) -> tuple[str, ...]:
+    """The statements that put a fresh transaction, of whichever driver, into a shared snapshot."""
+    return BEGIN_READING, f"SET TRANSACTION SNAPSHOT {literal(identifier)}", PIN_PATH
