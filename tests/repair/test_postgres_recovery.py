@@ -172,8 +172,9 @@ def test_a_role_that_may_not_insert_is_told_what_it_needs(ground: Ground) -> Non
         store.begin(RunRecord(run="r", command="repair", table="t", started=datetime.now(UTC)))
         store.connection.execute("CREATE ROLE recovery_clerk")
         try:
-            store.connection.execute("GRANT SELECT, UPDATE ON t TO recovery_clerk")
-            store.connection.execute("GRANT ALL ON t__by_v, t__by_s, t__by_x TO recovery_clerk")
+            store.connection.execute("GRANT SELECT, UPDATE ON public.t TO recovery_clerk")
+            indexes = "public.t__by_v, public.t__by_s, public.t__by_x"
+            store.connection.execute(f"GRANT ALL ON {indexes} TO recovery_clerk")
             store.connection.execute("SET ROLE recovery_clerk")
             with pytest.raises(UsageError, match="permission denied for table t") as told:
                 store.recover("r", ground.table, plan.actions)

@@ -241,7 +241,7 @@ def test_truncate_waits_and_new_readers_say_so(database: Database, command: str)
     assert truncating.is_alive()
     with pytest.raises(UnreadableSplit, match="waits to truncate, alter or drop"):
         read(facts, columns)
-    assert store.snapshot.connection.execute("SELECT count(*) FROM t").fetchone() == (1,)
+    assert store.snapshot.connection.execute("SELECT count(*) FROM public.t").fetchone() == (1,)
     store.close()
     truncating.join(10)
     assert database.rows("SELECT * FROM t") == []

@@ -86,7 +86,7 @@ def test_every_session_that_reads_refuses_what_policies_would_hide(
     with connect(url) as connection:
         assert connection.execute("SHOW row_security").fetchone() == ("off",)
     for relation in ("t", "seen"):  # a view's policies are known only when it is read
-        query = f"SELECT count(*) FROM {relation}"
+        query = f"SELECT count(*) FROM public.{relation}"
         with pytest.raises(StoreUnavailable, match=r"row-level security.*BYPASSRLS"):
             ask(url, store.snapshot, query)
         with pytest.raises(StoreUnavailable, match=r"row-level security.*BYPASSRLS"):
