@@ -4,15 +4,20 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from scrub.redaction import redacted
+
 
 class ScrubError(Exception):
-    """Something stopped the command; the hint says what to do now."""
+    """Something stopped the command; the hint says what to do now.
+
+    Whatever a message repeats, it repeats no password: messages go to terminals, reports and logs.
+    """
 
     exit_code = 2
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
+        super().__init__(redacted(message))
+        self.hint = None if hint is None else redacted(hint)
 
     @property
     def with_hint(self) -> str:

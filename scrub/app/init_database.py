@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a first catalog from the tables of a database. Reads only, and no more than a sample."""
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,12 +16,14 @@ from scrub.catalog.names import problem_of
 from scrub.catalog.write import DeclaredParts, NativeEntry, already_there, render, write_catalog
 from scrub.errors import ScrubError, StoreUnavailable, UsageError
 from scrub.model.table import Column, ForeignKey, Index, Store
+from scrub.redaction import looks_like_connection
 from scrub.stores.postgres.column_types import ServerColumn
-from scrub.stores.postgres.connections import without_password
+from scrub.stores.postgres.connections import require_psycopg, without_password
 from scrub.stores.postgres.index_description import BTREE
 from scrub.stores.postgres.introspection import Declared, DeclaredIndex, declared, tables_of
 from scrub.stores.postgres.relations import columns_of, find_relation
 from scrub.stores.postgres.store import PostgresStore
+from scrub.stores.postgres.urls import is_url
 
 if TYPE_CHECKING:
     import psycopg
@@ -28,15 +32,33 @@ _STORE = "database"
 
 
 def is_database(place: str) -> bool:
-    """Whether `scrub init` was given a database rather than a directory."""
-    scheme, is_url, _ = place.partition("://")
-    if is_url and scheme not in ("postgresql", "postgres"):
-        # Not repeated as a whole: there may be a password in it.
+    """Whether `scrub init` was given a database rather than a directory.
+
+    What is neither is not repeated, nor looked for as a directory: there may be a password in it.
+    """
+    if is_url(place):
+        return True
+    if os.path.isdir(place):
+        return False
+    scheme = re.match(r"(jdbc:)?([a-zA-Z0-9+.-]{1,20})://", place)
+    if scheme and scheme[2].lower() not in ("postgres", "postgresql"):
         raise UsageError(
-            f"scrub init knows no databases of kind {scheme}",
+            f"scrub init knows no databases of kind {scheme[2]}",
             hint="write postgresql://... or a directory",
         )
-    return place.startswith(("postgresql://", "postgres://"))
+    if not looks_like_connection(place):
+        return False
+    psycopg = require_psycopg()
+    try:
+        psycopg.conninfo.conninfo_to_dict(place)
+    except psycopg.ProgrammingError:  # which repeats what it was given
+        raise UsageError(
+            "what was given looks like a database, but PostgreSQL does not understand it; it is "
+            "not repeated here, since a password may be in it",
+            hint="write postgresql://user@host:5432/database or 'host=... dbname=... user=...', "
+            "and put the password into ~/.pgpass",
+        ) from None
+    return True
 
 
 def init_database(

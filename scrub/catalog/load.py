@@ -18,6 +18,7 @@ from scrub.catalog.stores import StoreReader
 from scrub.catalog.tables import read_tables
 from scrub.errors import CatalogError, UsageError
 from scrub.model.table import Store, Table
+from scrub.redaction import redacted
 
 VERSION = 1
 _KEYS = ("version", "stores", "tables", "journal_days")
@@ -118,7 +119,7 @@ def _as_written(stores: Node | None) -> Iterator[tuple[tuple[str, str], str]]:
         for store in document.entries(stores, 0, "", Mistakes()):
             for key in ("path", "format"):
                 if (text := document.peek(store.value, key)) is not None:
-                    yield (store.name, key), text
+                    yield (store.name, key), redacted(text)
             if document.peek(store.value, "kind") == "postgres":
                 url, schema = (document.peek(store.value, key) for key in ("url", "schema"))
                 yield (store.name, "path"), place_of(url, schema)

@@ -113,7 +113,9 @@ class StoreReader:
     def _expand(self, text: str, line: int) -> str:
         def value(found: re.Match[str]) -> str:
             if not _VARIABLE_NAME.fullmatch(found[0]):
-                self._mistakes.add(line, f"'{found[0]}' is no variable", "write ${NAME}")
+                # Not repeated: it may be a part of a password.
+                message = "a ${ is not followed by the name of a variable and a }"
+                self._mistakes.add(line, message, "write ${NAME}")
             elif found[1] not in self._environment:
                 hint = f"set it: export {found[1]}=..."
                 self._mistakes.add(line, f"the environment variable {found[1]} is not set", hint)

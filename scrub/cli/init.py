@@ -24,16 +24,17 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def init(place: str, catalog: Path, schema: str, force: bool) -> None:
     """Write a first catalog from the Delta and Parquet tables below DIR, or from a database.
 
-    URL is postgresql://user@host/database; the password is best kept in ~/.pgpass. What is not
-    declared, such as which table is an index of another, is guessed, and every guess is marked in
-    the file.
+    URL is postgresql://user@host/database, or 'host=... dbname=... user=...'; the password is best
+    kept in ~/.pgpass. What is not declared, such as which table is an index of another, is guessed,
+    and every guess is marked in the file.
     """
     from reports.escaping import printable
     from scrub.app.init_catalog import init_catalog
     from scrub.app.init_database import init_database, is_database
     from scrub.stores.postgres.connections import without_password
 
-    if is_database(place):
+    of_database = is_database(place)
+    if of_database:
         result = init_database(place, catalog, schema=schema, force=force)
     else:
         result = init_catalog(Path(place), catalog, force=force)
@@ -42,7 +43,7 @@ def init(place: str, catalog: Path, schema: str, force: bool) -> None:
         click.echo(printable(f"{table}: {listed}"))
     for relation, reason in result.unusable.items():
         click.echo(printable(f"left out: {relation}: {reason}"), err=True)
-    if is_database(place) and without_password(place) != place.rstrip("?&"):
+    if of_database and without_password(place) != place.rstrip("?&"):
         left_out = "the password was left out: put it into ~/.pgpass or PGPASSWORD"
         click.echo(left_out, err=True)
     look = "; look at the lines marked `guess`" if result.has_guesses else ""

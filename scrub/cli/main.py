@@ -5,7 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from typing import NoReturn
 
 import click
@@ -13,6 +13,7 @@ import click
 from scrub import __version__
 from scrub.cli.lazy_group import LazyCommand, LazyGroup
 from scrub.errors import ScrubError
+from scrub.redaction import redacted
 
 # Codes of their own: click's 1 for an abort and Python's 1 for a traceback mean "defects found".
 USAGE_EXIT_CODE = 2
@@ -68,7 +69,9 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as mistake:
-        mistake.show()
+        shown = StringIO()
+        mistake.show(file=shown)
+        click.echo(redacted(shown.getvalue()), err=True, nl=False)
         return USAGE_EXIT_CODE
     except ScrubError as error:
         _print_error(error)
@@ -81,7 +84,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE_EXIT_CODE
     except Exception:  # noqa: BLE001 - the last boundary
-        traceback.print_exc()
+        click.echo(redacted(traceback.format_exc()), err=True, nl=False)
         click.echo("error: this is a mistake in scrub; please report the lines above", err=True)
         return UNEXPECTED_EXIT_CODE
     return 0

@@ -13,11 +13,14 @@ in read-only transactions too. So this is the rule for SQL that scrub sends:
 - expressions of a catalog are resolved in this path like everything else.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
 
 from scrub.errors import MissingExtra, StoreUnavailable
+from scrub.redaction import redacted
 from scrub.stores.postgres.urls import demand_sound, not_understood
 
 if TYPE_CHECKING:
@@ -50,6 +53,17 @@ FIXED_SETTINGS = {
     "search_path": SEARCH_PATH,
 }
 """What a session is set to whatever the catalog says: without it, no answer would be true."""
+
+SECRETS = (
+    "password",
+    "sslpassword",
+    "oauth_client_secret",
+    "scram_client_key",
+    "scram_server_key",
+)
+"""What libpq is told and nobody else."""
+SECRET_VARIABLES = ("PGPASSWORD",)
+_SHORT, _LONG = 4, 8
 
 SEE_ALL_ROWS = "connect as a role with BYPASSRLS, or as one that the policies do not apply to"
 
@@ -116,17 +130,42 @@ def connect(conninfo: str) -> "psycopg.Connection[Any]":
 
 
 def without_password(url: str) -> str:
-    """The url as it may be written down."""
+    """The url, or the pairs of a connection string, as it may be written down."""
+    psycopg = require_psycopg()
+    given = psycopg.conninfo.conninfo_to_dict(url)
+    kept = {name: value for name, value in given.items() if name not in SECRETS}
+    if kept == given:
+        return url.rstrip("?&")
     without_user_password = re.sub(r"^([a-z]+://[^/:@]*):[^/]*@", r"\1@", url)
-    cleaned = re.sub(r"(?<=[?&])(?:ssl)?password=[^&]*&?", "", without_user_password)
-    return cleaned.rstrip("?&")
+    cleaned = re.sub(r"(?<=[?&])(?:ssl)?password=[^&]*&?", "", without_user_password).rstrip("?&")
+    if "://" in cleaned and psycopg.conninfo.conninfo_to_dict(cleaned) == kept:
+        return cleaned
+    return str(psycopg.conninfo.make_conninfo("", **kept))
 
 
 def without_secrets(text: str, conninfo: str) -> str:
-    """The text with the password, should it have got into it, blotted out."""
+    """The text with each password, should it have got into it, blotted out.
+
+    What has the same letters as a password by chance stays: stars would tell that it has.
+    """
     psycopg = require_psycopg()
-    password = psycopg.conninfo.conninfo_to_dict(conninfo).get("password")
-    return text.replace(str(password), "***") if password else text
+    given = psycopg.conninfo.conninfo_to_dict(conninfo)
+    public = [str(value) for name, value in given.items() if name not in SECRETS]
+    secrets = [str(given[name]) for name in SECRETS if given.get(name)]
+    secrets += [os.environ[name] for name in SECRET_VARIABLES if os.environ.get(name)]
+    for secret in sorted({*secrets, *map(quote, secrets), *map(quote_plus, secrets)}, key=len):
+        if len(secret) >= _SHORT and not any(secret in value for value in public):
+            text = re.sub(_alone(secret), "***", text)
+    return redacted(text)
+
+
+def _alone(secret: str) -> str:
+    """A pattern for the secret; a short one within a word is a part of the word."""
+    if len(secret) >= _LONG:
+        return re.escape(secret)
+    before = r"(?<!\w)" if secret[0].isalnum() else ""
+    after = r"(?!\w)" if secret[-1].isalnum() else ""
+    return before + re.escape(secret) + after
 
 
 def what_to_do(reason: str) -> str | None:

@@ -14,6 +14,11 @@ _ESCAPES = "in a name or password, write / as %2F, : as %3A and @ as %40"
 _PORT_MAX = 65535
 
 
+def is_url(text: str) -> bool:
+    """Whether libpq takes it for a url; all else are pairs, such as host=... user=..."""
+    return text.startswith(("postgresql://", "postgres://"))
+
+
 def not_understood() -> UsageError:
     """The error for what libpq cannot read; libpq would repeat it."""
     return UsageError(
@@ -24,7 +29,7 @@ def not_understood() -> UsageError:
 
 def demand_sound(url: str, parameters: Mapping[str, object]) -> None:
     """Raise UsageError for a url that libpq takes for something else than was meant."""
-    place = url.partition("://")[2].partition("?")[0]
+    place = url.partition("://")[2].partition("?")[0] if is_url(url) else ""
     authority, _, path = place.partition("/")
     if authority.count("@") > 1 or "@" in path:
         raise UsageError("the url of the store has an @ too many", hint=f"{HINT}; {_ESCAPES}")

@@ -106,6 +106,107 @@ def test_a_url_without_its_password(given: str, kept: str) -> None:
     assert is_database(given)
 
 
+def test_a_connection_string_is_a_database_too(
+    shop: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = conninfo.make_conninfo("", **conninfo.conninfo_to_dict(shop.url), password="hush-hush")
+    assert "://" not in given
+    catalog = tmp_path / "scrub.yaml"
+    assert main.run(["init", given, "--catalog", str(catalog)]) == 0
+    printed = capsys.readouterr()
+    assert "the password was left out" in printed.err
+    assert "hush-hush" not in printed.out + printed.err + catalog.read_text()
+    assert main.run(["catalog", "validate", "--catalog", str(catalog)]) == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "host=127.0.0.1 port=1 user=u password=hush-hush",
+        "host=127.0.0.1 port=1 user=u sslpassword=hush-hush passfile=/nowhere",
+        "postgresql//u:hush-hush@h/d",
+        "postgres:/u:hush-hush@h",
+        "postgresql:u:hush-hush@h",
+        "jdbc:postgresql://h/d?user=u&password=hush-hush",
+        " PASSWORD = 'hush-hush and more'",
+        "host=h passwrd=hush-hush user=u",
+        "host=h user=u password hush-hush",
+        "u:hush-hush@h/d",
+        "u:hush-hush@postgresql://h/d",
+        "postgresql%3A%2F%2Fu%3Ahush-hush%40h%2Fd",
+        "postgresql://u:hush-hush@127.0.0.1:1/d?password=hush%2Dhush",
+        "postgresql://u:hush-hush@h:x/d",
+        "postgresql://u:hush@hush-hush@h/d",
+        "mysql://u:hush-hush@h/d",
+    ],
+)
+def test_what_looks_like_a_database_is_never_repeated(
+    given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(["init", given, "--catalog", str(tmp_path / "scrub.yaml")]) == 2
+    printed = capsys.readouterr()
+    assert "error: " in printed.err
+    assert "hush" not in printed.out + printed.err
+    assert "no directory" not in printed.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["init", ".", "--catalog", "{}"],
+        ["check", "table", "t", "--catalog", "{}"],
+        ["check", "table", "{}"],
+        ["check", "table", "t", "--index", "{}"],
+        ["check", "table", "t", "--conf", "{}"],
+        ["check", "table", "t", "--output", "{}/x"],
+        ["check", "table", "t", "--as-of", "{}"],
+        ["check", "{}"],
+        ["{}"],
+    ],
+)
+@pytest.mark.parametrize("secret", ["postgresql://u:hush-hush@h/d", "u:hush-hush@h"])
+def test_no_argument_is_repeated_with_a_password_in_it(
+    arguments: list[str],
+    secret: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scrub.yaml").write_text(
+        "version: 1\nstores: {s: {kind: delta, path: .}}\n"
+        "tables: {t: {store: s, columns: {id: {type: int}}, primary_key: [id]}}\n"
+    )
+    assert main.run([text.replace("{}", secret) for text in arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.strip()
+    assert "hush" not in printed.out + printed.err
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "{kind: 'postgresql://u:hush-hush@h/d'}",
+        "{kind: postgres, 'postgresql://u:hush-hush@h/d': x}",
+        "{kind: postgres, url: 'postgresql://u:hu${sh-hush@h/d'}",
+        "{kind: postgres, url: ['postgresql://u:hush-hush@h/d']}",
+        "{kind: postgres, options: 'password=hush-hush'}",
+        "{kind: postgres, options: {'password=hush-hush': ''}}",
+        "{kind: delta, path: 's3://AKIA:hush-hush@bucket', format: parquet}",
+        "{kind: spark, format: 'jdbc:postgresql://h/d?password=hush-hush'}",
+    ],
+)
+def test_no_mistake_of_a_catalog_repeats_a_password(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog = tmp_path / "scrub.yaml"
+    catalog.write_text(f"version: 1\nstores: {{s: {store}}}\ntables: {{}}\n")
+    for command in ("validate", "show"):
+        assert main.run(["catalog", command, "--catalog", str(catalog)]) == 2
+        printed = capsys.readouterr()
+        assert "hush" not in printed.out + printed.err
+
+
 def test_an_empty_schema_is_told(database: Database, url: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no table in schema public"):
         init_database(url, tmp_path / "scrub.yaml")

@@ -140,7 +140,7 @@ def test_an_unset_variable_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["${}", "${A-B}", "${A", "${1A}"])
 def test_a_malformed_variable_is_a_mistake(tmp_path: Path, text: str) -> None:
     mistake = the_mistake(tmp_path, HEAD.replace("path: .", f'path: "{text}"') + TABLE)
-    assert "is no variable" in mistake.message
+    assert "not followed by the name of a variable" in mistake.message
 
 
 def test_what_a_variable_holds_is_in_no_message(
