@@ -9,13 +9,14 @@ alone. What is planned here is judged once more when it is done.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from repair.planning import REFUSED, Reason, plan_repair, refuse
+from repair.planning import REFUSED, plan_repair, refuse
 from scrub.codec.kv.readable import columns_of
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, Entry, RepairPlan
 from scrub.model.table import Table
 from scrub.stores.pair_demands import PairStore, entry_of_pair, pair_table
 from scrub.stores.pair_rows import TABLE, Pair, PairRows, is_deleted
+from scrub.stores.repairing import Reason
 
 _SPELLING = (
     DefectKind.INVALID_ENCODING,
@@ -55,16 +56,28 @@ _NO_SPELLING: Reason = (
 )
 
 
-def plan_pair_repair(defects: Sequence[Defect], table: Table, store: PairStore) -> RepairPlan:
-    """What to do about each defect of a table, as its pairs are now; reads only."""
+def plan_pair_repair(
+    defects: Sequence[Defect],
+    table: Table,
+    store: PairStore,
+    siblings: Sequence[Defect] = (),
+    delete_last_copies: bool = False,
+) -> RepairPlan:
+    """What to do about each defect of a table, as its pairs are now; reads only.
+
+    `siblings` are entries in other indexes that nobody asked to repair: with one of them, several
+    may agree on a row that is gone. Those are deleted only with `delete_last_copies`.
+    """
     planning = _Planning(table, store)
-    for defect in defects:
+    for defect in (*defects, *siblings):
         planning.locate(defect)
     planning.read()
-    lost = planning.lost_rows(defects)
-    told = {refusal.defect for refusal in lost.refusals}
+    lost = planning.lost_rows([*defects, *siblings])
+    asked = {_named(defect) for defect in defects}
+    of_lost = () if delete_last_copies else lost.refusals
+    told = {refusal.defect for refusal in of_lost}
     actions: dict[object, Action] = {}
-    refusals = list(lost.refusals)
+    refusals = [refusal for refusal in of_lost if refusal.defect in {name for name, _ in asked}]
     for defect in defects:
         if defect.id in told:
             continue
@@ -73,7 +86,8 @@ def plan_pair_repair(defects: Sequence[Defect], table: Table, store: PairStore) 
                 actions.setdefault(_what(planned), planned)
             else:
                 refusals.append(refuse(defect, planned))
-    return RepairPlan(tuple(actions.values()), tuple(refusals), lost.lost_rows)
+    is_lost = delete_last_copies and bool(lost.lost_rows)
+    return RepairPlan(tuple(actions.values()), tuple(refusals), lost.lost_rows, is_lost)
 
 
 @dataclass(slots=True)

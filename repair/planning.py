@@ -5,13 +5,15 @@ The table is right by definition. What follows from a row is put, what follows f
 where it is the row itself that is wrong, or where nobody can tell, a person has to decide.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
+from repair.damaged_rows import DAMAGED, DamagedRows, damaged_rows, has_forbidden_null
+from repair.last_copies import Siblings
+from repair.lost_rows import key_of, lost_rows
 from repair.recovering import Places, not_recovered, places_wanted, recovery_of
 from scrub.codec.json_values import to_table
-from scrub.model.defect import Defect, DefectKind, Value
+from scrub.model.defect import Defect, DefectKind
 from scrub.model.index_shape import shape_of
 from scrub.model.repair import (
     Action,
@@ -20,11 +22,10 @@ from scrub.model.repair import (
     LostRow,
     Refusal,
     RepairPlan,
-    ToldEntry,
 )
 from scrub.model.table import Index, Table
-
-Reason = tuple[str, str]
+from scrub.stores.recovering import DELETE_LAST_COPIES
+from scrub.stores.repairing import Reason
 
 REFUSED: Mapping[DefectKind, Reason] = {
     DefectKind.UNIQUE_VIOLATION: (
@@ -73,60 +74,115 @@ def plan_repair(
     present: Iterable[tuple[str, Entry]] = (),
     recover_rows: bool = False,
     others: Sequence[Defect] = (),
+    siblings: Siblings | None = None,
+    delete_last_copies: bool = False,
 ) -> RepairPlan:
     """What to do about each defect; every one of them gets an action or a refusal.
 
     `present` names rows that are there, by table and primary key: an entry that does not follow
     from its row is no sign of a lost one. With `recover_rows`, lost rows are put back where that
     is possible, and their entries are right where they are. `others` were found too and are not to
-    be repaired: rows that share a key forbid what they forbid.
+    be repaired: rows that share a key forbid what they forbid. `siblings` tell what indexes hold
+    that nobody asked to repair; entries of lost rows go only with `delete_last_copies`.
     """
-    lost = list(_lost_rows(defects, tables, present))
-    wanted = {table.name: places_wanted(defects, table) for table in tables.values()}
-    of_lost = {
-        (row.table, _key(row.primary_key)): (
-            _recovery(row, tables[row.table], wanted[row.table])
-            if recover_rows
-            else _lost(tables[row.table])
-        )
-        for row in lost
-    }
-    actions: list[Action] = []
-    refusals: list[Refusal] = []
-    reindexed: set[tuple[str, str]] = set()
+    siblings = siblings or Siblings()
+    there = [*present, *siblings.present]
+    lost = tuple(lost_rows([*defects, *siblings.entries], tables, there))
+    of_lost = {} if delete_last_copies else _of_lost(lost, defects, tables, siblings, recover_rows)
     sharing = [d for d in (*defects, *others) if d.kind is DefectKind.UNIQUE_VIOLATION]
-    shared = {(d.table, d.index) for d in sharing}
-    of_sharing = {(d.table, d.index, _key(d.primary_key)) for d in sharing}
+    planner = _Planner(
+        tables=tables,
+        of_lost=of_lost,
+        of_sharing={(d.table, d.index, key_of(d.primary_key)) for d in sharing},
+        shared={(d.table, d.index) for d in sharing},
+        damaged=damaged_rows((*defects, *others)),
+        there={(name, key_of(key)) for name, key in there},
+        unread={} if delete_last_copies else siblings.unread,
+    )
     for defect in defects:
-        index = _index_of(defect, tables)
-        if index is not None and index.native and defect.kind is not DefectKind.UNIQUE_VIOLATION:
-            place = (defect.table, index.name)
-            if place in shared:
-                refusals.append(refuse(defect, _SHARED))
-            elif place not in reindexed:
-                reindexed.add(place)
-                actions.append(_reindex(defect, index))
-            continue
-        recovery = of_lost.get((defect.table, _key(defect.primary_key)))
-        if recovery is not None and defect.kind is DefectKind.DANGLING:
-            if not isinstance(recovery, Action):
-                refusals.append(refuse(defect, recovery))
-            continue
-        place_of_row = (defect.table, defect.index, _key(defect.primary_key))
-        action = (
-            REFUSED[DefectKind.UNIQUE_VIOLATION]  # the place is another row's, or either's
-            if defect.kind is DefectKind.MISSING and place_of_row in of_sharing
-            else _action(defect, tables.get(defect.table), index)
-        )
-        if isinstance(action, Action):
-            actions.append(action)
+        planner.plan(defect)
+    recovered = [found for found in of_lost.values() if isinstance(found, Action)]
+    return RepairPlan(
+        actions=(*planner.actions, *recovered),
+        refusals=tuple(planner.refusals),
+        lost_rows=lost,
+        deletes_last_copies=delete_last_copies and bool(lost),
+    )
+
+
+def _of_lost(
+    lost: Sequence[LostRow],
+    defects: Sequence[Defect],
+    tables: Mapping[str, Table],
+    siblings: Siblings,
+    recover_rows: bool,
+) -> dict[tuple[str, object], Action | Reason]:
+    """For each lost row the action that puts it back, or why its entries stay."""
+    wanted = {table.name: places_wanted(defects, table) for table in tables.values()}
+    beside = {(d.table, key_of(d.primary_key)): d.index for d in siblings.entries}
+    found: dict[tuple[str, object], Action | Reason] = {}
+    for row in lost:
+        place = (row.table, key_of(row.primary_key))
+        if not recover_rows:
+            found[place] = _lost(tables[row.table])
+        elif place in beside:
+            found[place] = not_recovered(_told_by_others(beside[place]))
         else:
-            refusals.append(refuse(defect, action))
-    actions += [found for found in of_lost.values() if isinstance(found, Action)]
-    return RepairPlan(tuple(actions), tuple(refusals), tuple(lost))
+            found[place] = _recovery(row, tables[row.table], wanted[row.table])
+    return found
 
 
-_AGREEING_MIN = 2
+@dataclass(slots=True, kw_only=True)
+class _Planner:
+    """Goes through defects one by one, knowing what was found altogether."""
+
+    tables: Mapping[str, Table]
+    of_lost: Mapping[tuple[str, object], Action | Reason]
+    of_sharing: Set[tuple[str, str | None, object]]  # rows whose key others have, too
+    shared: Set[tuple[str, str | None]]  # indexes in which rows share a key
+    damaged: DamagedRows
+    there: Set[tuple[str, object]]  # rows that are known to be there
+    unread: Mapping[str, str]  # indexes that may tell of absent rows, and cannot
+    actions: list[Action] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    _reindexed: set[tuple[str, str]] = field(default_factory=set)
+
+    def plan(self, defect: Defect) -> None:
+        index = _index_of(defect, self.tables)
+        if index is not None and index.native and defect.kind is not DefectKind.UNIQUE_VIOLATION:
+            self._plan_native(defect, index)
+            return
+        planned = self._planned(defect, index)
+        if isinstance(planned, Action):
+            self.actions.append(planned)
+        elif planned is not None:
+            self.refusals.append(refuse(defect, planned))
+
+    def _plan_native(self, defect: Defect, index: Index) -> None:
+        """Built anew as a whole, once."""
+        place = (defect.table, index.name)
+        if place in self.shared:
+            self.refusals.append(refuse(defect, _SHARED))
+        elif place not in self._reindexed:
+            self._reindexed.add(place)
+            self.actions.append(_reindex(defect, index))
+
+    def _planned(self, defect: Defect, index: Index | None) -> Action | Reason | None:
+        """None: the row is put back, and with it the entry is right."""
+        row = (defect.table, key_of(defect.primary_key))
+        table = self.tables.get(defect.table)
+        if defect.kind is DefectKind.DANGLING and row in self.of_lost:
+            recovery = self.of_lost[row]
+            return None if isinstance(recovery, Action) else recovery
+        if defect.kind is DefectKind.DANGLING and self.unread and row not in self.there:
+            return _not_known(self.unread)
+        if defect.kind is DefectKind.MISSING and (row[0], defect.index, row[1]) in self.of_sharing:
+            return REFUSED[DefectKind.UNIQUE_VIOLATION]  # the place is another row's, or either's
+        if self.damaged.concern(defect, table, index):
+            return DAMAGED
+        return _action(defect, table, index)
+
+
 _NOT_SAID: Reason = (
     "the defect does not say what the entry is",
     "check again without --redact, and repair from that",
@@ -154,7 +210,28 @@ def _action(defect: Defect, table: Table | None, index: Index | None) -> Action 
         return _OUTDATED
     if any(column.type is None for column in index.entry):
         return _NO_TYPE
-    return planned if _fits(planned, table, index) else _OUTDATED
+    if not _fits(planned, table, index):
+        return _OUTDATED
+    # What the check calls wrong in a row is never written into an index.
+    is_damaged = has_forbidden_null(planned.after, shape_of(table, index).columns)
+    return DAMAGED if is_damaged else planned
+
+
+def _not_known(unread: Mapping[str, str]) -> Reason:
+    name, why = next(iter(unread.items()))
+    return (
+        f"index {name} may hold the row too, which the table does not have, but it could not be "
+        f"looked at: {why}",
+        f"let scrub read index {name}, or take it out of the catalog; to delete the entry all the "
+        f"same, add {DELETE_LAST_COPIES}",
+    )
+
+
+def _told_by_others(index: str | None) -> Reason:
+    return (
+        f"index {index} holds an entry of this row too, which the defects do not tell",
+        "check all indexes of the table, and repair from that",
+    )
 
 
 def _lost(table: Table) -> Reason:
@@ -166,7 +243,7 @@ def _lost(table: Table) -> Reason:
     return (
         "several indexes agree on this row, which the table does not have: it was probably lost "
         "there",
-        f"{back}, or repair with `--index`, one index at a time, to delete its entries",
+        f"{back}; to delete its entries for good, add {DELETE_LAST_COPIES}",
     )
 
 
@@ -250,65 +327,8 @@ def refuse(defect: Defect, why: Reason) -> Refusal:
     )
 
 
-def _lost_rows(
-    defects: Sequence[Defect], tables: Mapping[str, Table], present: Iterable[tuple[str, Entry]]
-) -> Iterator[LostRow]:
-    """Absent rows that two indexes or more tell alike."""
-    there = {(table, _key(key)) for table, key in present}
-    there |= {(d.table, _key(d.primary_key)) for d in defects if d.kind is not DefectKind.DANGLING}
-    told: dict[tuple[str, object], list[Defect]] = defaultdict(list)
-    for defect in defects:
-        if defect.kind is DefectKind.DANGLING and defect.actual and defect.primary_key:
-            told[defect.table, _key(defect.primary_key)].append(defect)
-    for (table_name, _), found in told.items():
-        table = tables.get(table_name)
-        names = {defect.index for defect in found}
-        if table is None or len(names) < _AGREEING_MIN or len(names) < len(found):
-            continue  # one index tells the row twice: then they do not agree
-        if (table_name, _key(found[0].primary_key)) in there:
-            continue
-        columns = _agreed([_columns_told(defect, table) for defect in found])
-        if columns is not None:
-            yield LostRow(
-                table=table_name,
-                primary_key=found[0].primary_key or {},
-                columns=columns,
-                indexes=tuple(sorted(name for name in names if name)),
-                absent_columns=tuple(c.name for c in table.columns if c.name not in columns),
-                told=tuple(
-                    ToldEntry(index=d.index or "", defect=d.id, entry=d.actual or {}) for d in found
-                ),
-            )
-
-
-def _columns_told(defect: Defect, table: Table) -> Entry:
-    """The table's columns that an entry holds as they are."""
-    index = table.index(defect.index or "")
-    actual = defect.actual or {}
-    return {
-        column.source: actual[column.name]
-        for column in index.entry
-        if not column.is_expression and column.name in actual
-    }
-
-
-def _agreed(entries: Sequence[Entry]) -> Entry | None:
-    """All columns together; None if two entries tell one of them differently."""
-    together: dict[str, Value] = {}
-    for entry in entries:
-        for name, value in entry.items():
-            if name in together and together[name] != value:
-                return None
-            together[name] = value
-    return together
-
-
 def _index_of(defect: Defect, tables: Mapping[str, Table]) -> Index | None:
     table = tables.get(defect.table)
     if table is None or defect.index is None:
         return None
     return next((index for index in table.indexes if index.name == defect.index), None)
-
-
-def _key(entry: Entry | None) -> object:
-    return None if entry is None else tuple(sorted(entry.items(), key=lambda item: item[0]))

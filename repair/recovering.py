@@ -14,7 +14,8 @@ from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.repair import Action, ActionKind, Entry, LostRow, Refusal, RepairPlan
 from scrub.model.table import Table
-from scrub.stores.recovering import BY_HAND, Reason, RecoveringStore
+from scrub.stores.recovering import BY_HAND, DELETE_LAST_COPIES, RecoveringStore
+from scrub.stores.repairing import Reason
 
 Places = Mapping[str, set[tuple[Value, ...]]]
 """For each unique index, the keys that rows of the table lack an entry for."""
@@ -95,7 +96,7 @@ def settle_recoveries(
                 continue
             why = _wanted_by_another(clashing)
         assert not isinstance(why, Action), "what is no action is a reason"
-        refusals += _refusals(action, not_recovered(why))
+        refusals += refused_recovery(action, not_recovered(why))
     return replace(plan, actions=tuple(actions), refusals=tuple(refusals))
 
 
@@ -110,7 +111,7 @@ def recovering(store: object, table: Table) -> RecoveringStore:
     )
 
 
-def _refusals(action: Action, why: Reason) -> list[Refusal]:
+def refused_recovery(action: Action, why: Reason) -> list[Refusal]:
     """One for each entry that told of the row."""
     assert action.lost is not None, "a recovery has its row"
     return [
@@ -139,8 +140,8 @@ def _clashing(table: Table, entries: Iterable[tuple[str, Entry]], wanted: Places
 def _wanted_by_another(index: str) -> Reason:
     return (
         f"another row of the table has its key in index {index}, which is unique",
-        f"repair with `--index {index}` to give the place to the row that is there, or correct "
-        "that row",
+        f"correct that row; to give it the place and delete the entries of the lost row for good, "
+        f"add {DELETE_LAST_COPIES} instead of --recover-rows",
     )
 
 

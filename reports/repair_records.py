@@ -34,6 +34,7 @@ def repair_record(report: RepairReport) -> dict[str, Any]:
         "counts": counts,
         "actions": [_action_record(action, done.get(id(action))) for action in report.plan.actions],
         "refusals": [_refusal_record(refusal) for refusal in report.plan.refusals],
+        "deletes_last_copies": report.plan.deletes_last_copies,
         "lost_rows": [_lost_record(row) for row in report.plan.lost_rows],
         "only_read": report.only_read,
         "patch": patch_record(report.patch) if report.patch else None,

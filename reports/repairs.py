@@ -61,11 +61,11 @@ def _sections(report: RepairReport) -> Iterator[str]:
         yield f"{title}\n" + "\n".join(map(_recovery, recovered[:_SHOWN_MAX]))
     keys = {fields(action.primary_key) for action in recovered}
     if lost := [row for row in report.plan.lost_rows if fields(row.primary_key) not in keys]:
-        yield "Rows that were probably lost\n" + "\n".join(map(_lost, lost))
+        yield f"{_lost_title(report)}\n" + "\n".join(map(_lost, lost))
     if report.patch is not None:
         yield f"Written to {printable(str(report.patch.directory))}\n{patch_as_text(report.patch)}"
     if report.after is not None:
-        yield _checked("After, the whole table", report.after)
+        yield _checked("After", report.after)
     if report.no_after is not None:
         yield printable(f"After: the check afterwards could not run: {report.no_after}")
     if report.not_in_file:
@@ -191,6 +191,14 @@ def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
             f"  - {counted(number, 'defect')} {kind} of {index or 'the table'} ({shown}{more}): "
             f"{reason}. What to do: {remedy}"
         )
+
+
+def _lost_title(report: RepairReport) -> str:
+    if not report.plan.deletes_last_copies:
+        return "Rows that were probably lost"
+    if report.done:
+        return "Rows whose last copies were to be deleted, as --delete-last-copies says"
+    return "Rows whose last copies would be deleted, as --delete-last-copies says"
 
 
 def _lost(row: LostRow) -> str:

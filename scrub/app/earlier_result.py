@@ -27,11 +27,11 @@ class EarlierCheck:
 
 @dataclass(frozen=True, slots=True)
 class EarlierResult:
-    """What a file tells: defects, how many rows each table had, and what it leaves out."""
+    """What a file tells: defects, how large tables and indexes were, and what it leaves out."""
 
     path: Path
     defects: tuple[Defect, ...]
-    rows: Mapping[str, int]
+    sizes: Mapping[tuple[str, str | None], int]  # by table and index
     checks: tuple[EarlierCheck, ...] = ()  # none of --all-defects, which has defects only
 
     def counted(
@@ -45,6 +45,15 @@ class EarlierResult:
             for kind, number in check.counts.items()
             if not kinds or kind in kinds
         )
+
+    def looked_at(self, table: str) -> tuple[str, ...]:
+        """The indexes of a table that it tells of."""
+        checked = [c.index for c in self.checks if c.table == table and c.index]
+        told = [d.index for d in self.defects if d.table == table and d.index]
+        return tuple(dict.fromkeys([*checked, *told]))
+
+    def sizes_of(self, table: str) -> dict[str | None, int]:
+        return {index: size for (name, index), size in self.sizes.items() if name == table}
 
     def not_looked_at(self, table: str, indexes: Collection[str] = ()) -> str | None:
         """Why it does not tell all defects that the table had; None if nothing says so."""
@@ -116,7 +125,7 @@ def _of_lines(path: Path, text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _result(path: Path, records: list[Mapping[str, Any]]) -> EarlierResult:
-    rows: dict[str, int] = {}
+    sizes: dict[tuple[str, str | None], int] = {}
     defects: list[Defect] = []
     checks: list[EarlierCheck] = []
     for record in records:
@@ -124,9 +133,11 @@ def _result(path: Path, records: list[Mapping[str, Any]]) -> EarlierResult:
             match record.get("type"):
                 case "check":
                     checks.append(_check(record))
-                    if record.get("rows") is not None:
-                        known = rows.get(record["table"], 0)
-                        rows[record["table"]] = max(known, int(record["rows"]))
+                    for place in ((record["table"], record.get("index")), (record["table"], None)):
+                        if record.get("rows") is not None:
+                            known = sizes.get(place, 0)
+                            entries = int(record.get("entries") or 0) if place[1] else 0
+                            sizes[place] = max(known, int(record["rows"]), entries)
                 case "defect":
                     defects.append(_defect(record))
         except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -136,7 +147,7 @@ def _result(path: Path, records: list[Mapping[str, Any]]) -> EarlierResult:
             f"{path} was written with --redact, so it does not say what entries should be",
             hint="check again without --redact",
         )
-    return EarlierResult(path, tuple(defects), rows, tuple(checks))
+    return EarlierResult(path, tuple(defects), sizes, tuple(checks))
 
 
 def _check(record: Mapping[str, Any]) -> EarlierCheck:

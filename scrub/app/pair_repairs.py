@@ -59,10 +59,16 @@ def demand_patchable(table: Table) -> None:
         )
 
 
-def plan_for_pairs(defects: Sequence[Defect], table: Table, store: object) -> RepairPlan:
+def plan_for_pairs(
+    defects: Sequence[Defect],
+    table: Table,
+    store: object,
+    siblings: Sequence[Defect] = (),
+    delete_last_copies: bool = False,
+) -> RepairPlan:
     """What a repair of pairs would do."""
     from repair.pair_planning import plan_pair_repair
     from scrub.stores.pair_demands import PairStore
 
     assert isinstance(store, PairStore), "a table of pairs is in a store of pairs"
-    return plan_pair_repair(defects, table, store)
+    return plan_pair_repair(defects, table, store, siblings, delete_last_copies)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repairing indexes: plan, execute, and check again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from repair.executing import Executor
+from repair.hindered import without_hindered
+from repair.last_copies import siblings_of
 from repair.planning import plan_repair
 from repair.recovering import recovering, settle_recoveries
 from scrub.app.check_tables import run_check
@@ -17,11 +19,11 @@ from scrub.app.pair_repairs import plan_for_pairs, seen_by_repair
 from scrub.app.repair_journal import new_run
 from scrub.app.repair_limits import over_limit, too_many_defects
 from scrub.app.repair_stores import OnlyRead, open_repairs_or_rows
-from scrub.app.row_presence import RowPresence, keys_told_twice
+from scrub.app.row_presence import RowPresence
 from scrub.app.selection import near
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import ScrubError, UsageError
-from scrub.model.defect import Defect
+from scrub.model.defect import Defect, DefectKind
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.repair import (
     Action,
@@ -33,7 +35,7 @@ from scrub.model.repair import (
     RepairRequest,
 )
 from scrub.model.request import CheckRequest, SparkOptions
-from scrub.model.result import RunResult
+from scrub.model.result import RunResult, Status
 from scrub.model.table import Table
 from scrub.stores.base import SessionProvider
 
@@ -96,13 +98,12 @@ class Repair:
         if file is not None:
             return self._from_file(read_result(file))
         before = self._check(self.request.max_changes, self.request.indexes, self.request.where)
-        rows = max((o.rows for o in before.outcomes if o.rows is not None), default=None)
-        report = self._report(before.defects, rows)
+        report = self._report(before.defects, _sizes(before), self._looked_at(before))
         over = too_many_defects(before, self.request) or report.over_limit
         return replace(report, before=before, found=before.defects_total, over_limit=over)
 
     def _from_file(self, result: EarlierResult) -> RepairReport:
-        report = self._report(result.defects, result.rows.get(self.table.name))
+        report = self._report(result.defects, result.sizes_of(self.table.name))
         request = self.request
         counted = result.counted(self.table.name, request.indexes, request.kinds)
         return replace(
@@ -112,31 +113,81 @@ class Repair:
             not_looked_at=result.not_looked_at(self.table.name, request.indexes),
         )
 
-    def _report(self, defects: Sequence[Defect], rows: int | None) -> RepairReport:
+    def _report(
+        self,
+        defects: Sequence[Defect],
+        sizes: Mapping[str | None, int],
+        looked_at: Collection[str] = (),
+    ) -> RepairReport:
         chosen = [defect for defect in defects if self._is_meant(defect)]
-        plan = self._planned(chosen, defects)
+        plan = self._planned(chosen, defects, looked_at)
         if self.request.recover_rows:
             plan = settle_recoveries(plan, self.table, self.store, chosen)
+        if not isinstance(self.store, RowPresence):
+            plan = without_hindered(plan, seen_by_repair(self.table), self.store)
         return RepairReport(
             table=self.table.name,
             plan=self._with_statements(plan),
             before=None,
             found=len(defects),
             chosen=len(chosen),
-            over_limit=over_limit(plan.changes, rows, self.request),
+            over_limit=over_limit(plan, sizes, self.request),
             only_read=self.store.why if isinstance(self.store, RowPresence) else None,
         )
 
-    def _planned(self, chosen: Sequence[Defect], found: Sequence[Defect]) -> RepairPlan:
+    def _planned(
+        self, chosen: Sequence[Defect], found: Sequence[Defect], looked_at: Collection[str]
+    ) -> RepairPlan:
+        request = self.request
         if self.table.kv is not None:
-            return plan_for_pairs(chosen, self.table, self.store)
-        keys = keys_told_twice(chosen)
-        there = self.store.rows_there(self.table, keys) if keys else []
-        present = [
-            (self.table.name, key) for key, is_there in zip(keys, there, strict=True) if is_there
+            siblings = self._dangling_pairs(chosen, found, looked_at)
+            return plan_for_pairs(
+                chosen, self.table, self.store, siblings, request.delete_last_copies
+            )
+        return plan_repair(
+            chosen,
+            {self.table.name: self.table},
+            recover_rows=request.recover_rows,
+            others=found,
+            siblings=siblings_of(chosen, self.table, self.store, looked_at, self._looking_at),
+            delete_last_copies=request.delete_last_copies,
+        )
+
+    def _looking_at(self, index: str) -> None:
+        self._on_progress(Progress(phase=f"looking for rows in {index}"))
+
+    def _looked_at(self, before: RunResult) -> set[str]:
+        """Indexes of which the check before has told every dangling entry."""
+        if self.request.where is not None or before.defects_total > len(before.defects):
+            return set()
+        outcomes = [one for one in before.outcomes if one.index is not None]
+        left = {o.index for o in outcomes if o.is_incomplete or o.status is Status.NOT_APPLICABLE}
+        return {o.index for o in outcomes if o.index is not None} - {i for i in left if i}
+
+    def _dangling_pairs(
+        self, chosen: Sequence[Defect], found: Sequence[Defect], looked_at: Collection[str]
+    ) -> list[Defect]:
+        """Entries of absent rows in other indexes; nothing finds pairs by row but a check."""
+        if not any(defect.kind is DefectKind.DANGLING for defect in chosen):
+            return []
+        if {index.name for index in self.table.indexes} - set(looked_at):
+            result = self._check(self.request.max_changes)
+            if result.defects_total > len(result.defects):
+                raise UsageError(
+                    f"table {self.table.name} has {result.defects_total:,} defects, more than "
+                    f"--max-changes {self.request.max_changes:,}, so nobody knows which entries "
+                    "are the last copies of their rows",
+                    hint=f"add --max-changes {result.defects_total}",
+                )
+            found = result.defects
+        ids = {(defect.id, defect.key_hex) for defect in chosen}
+        return [
+            defect
+            for defect in found
+            if defect.kind is DefectKind.DANGLING
+            and defect.table == self.table.name
+            and (defect.id, defect.key_hex) not in ids
         ]
-        tables = {self.table.name: self.table}
-        return plan_repair(chosen, tables, present, self.request.recover_rows, others=found)
 
     def executed(self, report: RepairReport) -> RepairReport:
         assert not isinstance(self.store, RowPresence), "it was demanded to be writable"
@@ -161,11 +212,22 @@ class Repair:
         return self._verified(report) if self.request.verify else report
 
     def _verified(self, report: RepairReport) -> RepairReport:
-        """The whole table is checked; whatever stops that, what was done has to be told."""
+        """What was repaired is checked, all its rows; whatever stops that, what was done is told.
+
+        An index that nobody asked for, and that may not even be built, is none of its business.
+        """
         try:
-            return replace(report, after=self._check(limit=100))
+            return replace(report, after=self._check(limit=100, indexes=self._repaired()))
         except ScrubError as error:
             return replace(report, no_after=error.with_hint)
+
+    def _repaired(self) -> tuple[str, ...]:
+        """The indexes that were asked for; empty: all."""
+        file = self.request.from_file
+        if self.request.indexes or file is None:
+            return self.request.indexes
+        known = [index.name for index in self.table.indexes]
+        return tuple(i for i in read_result(file).looked_at(self.table.name) if i in known)
 
     def _reindexed(self, action: Action, is_first: bool) -> DoneAction:
         assert action.statement is not None, "the plan has the statement"
@@ -230,6 +292,16 @@ def opened_repair(
             yield repair
 
 
+def _sizes(result: RunResult) -> dict[str | None, int]:
+    """How many entries indexes have, or rows if these are more; None stands for the table."""
+    rows = max((o.rows for o in result.outcomes if o.rows is not None), default=None)
+    found: dict[str | None, int] = {} if rows is None else {None: rows}
+    for one in result.outcomes:
+        if one.index is not None and rows is not None:
+            found[one.index] = max(rows, one.entries or 0)
+    return found
+
+
 def _table_of(catalog: Catalog, request: RepairRequest) -> Table:
     if request.table not in catalog.tables:
         raise UsageError(
@@ -239,7 +311,13 @@ def _table_of(catalog: Catalog, request: RepairRequest) -> Table:
     if request.recover_rows and request.indexes:
         raise UsageError(
             "--recover-rows needs what all indexes tell of a row, and --index looks at some",
-            hint="leave one of the two out; with --index alone, entries of lost rows are deleted",
+            hint="leave one of the two out",
+        )
+    if request.recover_rows and request.delete_last_copies:
+        raise UsageError(
+            "--recover-rows puts lost rows back, and --delete-last-copies deletes what is left of "
+            "them",
+            hint="choose one of the two",
         )
     known = [index.name for index in table.indexes]
     for name in request.indexes:

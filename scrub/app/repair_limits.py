@@ -2,8 +2,10 @@
 """When a repair is too large to be meant, and what to type if it is."""
 
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from scrub.model.repair import RepairRequest
+from scrub.model.repair import ActionKind, RepairPlan, RepairRequest
 from scrub.model.result import RunResult
 
 
@@ -18,31 +20,62 @@ def too_many_defects(before: RunResult, request: RepairRequest) -> str | None:
     )
 
 
-def over_limit(changes: int, rows: int | None, request: RepairRequest) -> str | None:
-    """Why so many changes are not made; None if they may be."""
-    if changes > request.max_changes:
+def over_limit(
+    plan: RepairPlan, sizes: Mapping[str | None, int], request: RepairRequest
+) -> str | None:
+    """Why so many changes are not made; None if they may be.
+
+    `sizes` are those of the indexes, in entries or in rows of the table, whichever are more; None
+    stands for the table.
+    """
+    if plan.changes > request.max_changes:
         return (
-            f"{changes:,} changes are more than --max-changes {request.max_changes:,}; "
-            f"{_if_meant(f'--max-changes {changes}')}"
+            f"{plan.changes:,} changes are more than --max-changes {request.max_changes:,}; "
+            f"{_if_meant(f'--max-changes {plan.changes}')}"
         )
-    if rows is None and changes > 1 and request.max_fraction < 1:
+    over = [
+        (changes / max(1, size or 0), index, changes, size)
+        for index, changes in _changes_by_index(plan).items()
+        if changes > 1
+        for size in [sizes.get(index, sizes.get(None))]
+        if size is None or changes > max(1, size) * request.max_fraction
+    ]
+    return _over_fraction(over, request) if over else None
+
+
+def _changes_by_index(plan: RepairPlan) -> Counter[str | None]:
+    """How many entries of each index would be written; None: rows of the table."""
+    found: Counter[str | None] = Counter(
+        action.index or None for action in plan.actions if action.kind is not ActionKind.REINDEX
+    )
+    found.update(index for action in plan.actions for index, _ in action.puts)
+    return found
+
+
+def _over_fraction(
+    over: Sequence[tuple[float, str | None, int, int | None]], request: RepairRequest
+) -> str | None:
+    """Told of the index that has most of its entries changed; what to type is enough for all."""
+    share, index, changes, size = max(over, key=lambda one: (one[3] is None, one[0]))
+    of = f"of index {index}" if index is not None else "of rows"
+    if size is None:
+        if request.max_fraction >= 1:
+            return None
         source = request.from_file or "the check before"
         return (
-            f"{source} does not say how many rows the table has, so nobody knows whether "
-            f"{changes:,} changes are more than --max-fraction {request.max_fraction:g} "
-            "of them; take a result of --format json, or say --max-fraction 1 to go by "
-            "--max-changes alone"
+            f"{source} does not say how large the index is, so nobody knows whether {changes:,} "
+            f"changes {of} are more than --max-fraction {request.max_fraction:g}; take a result "
+            "of --format json, or say --max-fraction 1 to go by --max-changes alone"
         )
-    if rows is not None and changes > max(1.0, rows * request.max_fraction):
-        share = f"{changes / rows:.1%} of {rows:,} rows" if rows else "many for an empty table"
-        # An empty table has no fraction that would do, so nothing is promised there.
-        enough = math.ceil(changes / rows * 1000) / 1000 if rows else 1
-        go_on = f"; {_if_meant(f'--max-fraction {enough:g}')}" if rows and enough <= 1 else ""
-        return (
-            f"{changes:,} changes are {share}, more than --max-fraction "
-            f"{request.max_fraction:g}; so much damage often has a cause of its own{go_on}"
-        )
-    return None
+    enough = math.ceil(share * 1000) / 1000
+    shown = f"{share:.1%} of its {size:,} entries" if size else "many for an empty table"
+    if index is None:
+        shown = f"{share:.1%} of {size:,} rows" if size else "many for an empty table"
+    return (
+        f"{changes:,} changes {of} are {shown}, more than --max-fraction "
+        f"{request.max_fraction:g}; so much damage often has a cause of its own; "
+        f"{_if_meant(f'--max-fraction {enough:g}')}"
+    )
 
 
 def _if_meant(option: str) -> str:

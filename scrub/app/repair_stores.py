@@ -55,7 +55,7 @@ def open_repairs_or_rows(
     try:
         return open_repairs(catalog, table, session)
     except OnlyRead as error:
-        return RowPresence(catalog.stores[table.store], str(error), session)
+        return RowPresence(catalog.stores[table.store], str(error), session, catalog.stores)
 
 
 def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> ClosableRepairs:

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a table has rows of some keys, where its indexes are only read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
 
 from scrub.codec.arrow_types import to_arrow
-from scrub.codec.json_values import to_table
+from scrub.codec.json_values import from_table, to_table
 from scrub.errors import StoreUnavailable
-from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Entry
-from scrub.model.table import Store, Table
+from scrub.model.table import Column, Index, Store, Table
 from scrub.stores.base import SessionProvider
 from scrub.stores.entry_states import comparable
+from scrub.stores.recovering import by_key, plain_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class RowPresence:
     store: Store  # of the table
     why: str
     session: SessionProvider
+
+    stores: Mapping[str, Store] = field(default_factory=dict)  # of the indexes, by name
 
     def rows_there(self, table: Table, keys: Sequence[Entry]) -> Sequence[bool]:
         """Whether the table has a row of each primary key now."""
@@ -36,14 +40,46 @@ class RowPresence:
 
                 with closing(DeltaRepairs(self.store)) as delta:
                     return delta.rows_there(table, keys)
-        return self._read(table, keys)
+        columns = [table.column(name) for name in table.primary_key]
+        wanted = to_table(keys, columns)
+        there = set(comparable(self._found(self.store, table.relation, columns, (), wanted)))
+        return [key in there for key in comparable(wanted)]
+
+    def entries_of(
+        self, table: Table, index: Index, keys: Sequence[Entry]
+    ) -> Sequence[Sequence[Entry]]:
+        """What an index holds of each primary key; see `EntriesByKey`."""
+        store = self.stores.get(index.store, self.store)
+        match store.kind:
+            case "postgres":
+                from scrub.stores.postgres.repairs import PostgresRepairs
+
+                with closing(PostgresRepairs(store)) as postgres:
+                    return postgres.entries_of(table, index, keys)
+            case "delta":
+                from scrub.stores.delta_repairs import DeltaRepairs
+
+                with closing(DeltaRepairs(store)) as delta:
+                    return delta.entries_of(table, index, keys)
+        shape = plain_shape(table, index)
+        wanted = to_table(keys, [table.column(name) for name in table.primary_key])
+        found = self._found(store, index.relation, shape.indexed, shape.stored, wanted)
+        of = comparable(found.select([column.name for column in shape.indexed]))
+        entries: list[Entry] = list(from_table(found, shape.columns))
+        return by_key(comparable(wanted), of, entries)
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _read(self, table: Table, keys: Sequence[Entry]) -> list[bool]:
-        """One reading of the key's columns, joined with the keys."""
-        import pyarrow as pa
+    def _found(
+        self,
+        store: Store,
+        relation: str,
+        keys: Sequence[Column],
+        others: Sequence[Column],
+        wanted: pa.Table,
+    ) -> pa.Table:
+        """What a relation holds of some keys: one reading, joined with them."""
         from pyspark.errors import PySparkException
 
         from scrub.spark.collecting import collect_arrow
@@ -51,36 +87,28 @@ class RowPresence:
         from scrub.spark.types import to_struct
         from scrub.stores.open import open_store
 
-        columns = [table.column(name) for name in table.primary_key]
+        columns = [*keys, *others]
         # Names of our own, which no join takes for a path into a struct.
         own = [replace(column, name=f"k{number}") for number, column in enumerate(columns)]
+        of_keys = own[: len(keys)]
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in own])
-        wanted = to_table(keys, columns).rename_columns(schema.names)
-        opened = open_store(self.store)
+        given_names = [column.name for column in of_keys]
+        opened = open_store(store)
         try:
             with closing(opened):
-                facts = opened.pin(table.relation, None, self.session, table.columns)
+                facts = opened.pin(relation, None, self.session, tuple(columns))
                 spark = self.session()
                 rows = opened.frame(spark, facts, columns, facts.splits)
                 of_rows = rows.select(
                     *[named(c.name).alias(o.name) for c, o in zip(columns, own, strict=True)]
                 )
-                given = spark.createDataFrame(wanted.combine_chunks(), to_struct(own))
-                found = collect_arrow(given.join(of_rows, on=schema.names, how="semi"))
+                given = spark.createDataFrame(
+                    wanted.rename_columns(given_names).combine_chunks(), to_struct(of_keys)
+                )
+                found = collect_arrow(of_rows.join(given, on=given_names, how="semi"))
         except PySparkException as error:
             text = next(iter(str(error).splitlines()), "")
             raise StoreUnavailable(
-                f"table {table.name}: it could not be told which rows are there: {text}"
+                f"{relation}: it could not be told which rows are there: {text}"
             ) from error
-        there = set(comparable(found.cast(schema)))
-        return [key in there for key in comparable(wanted)]
-
-
-def keys_told_twice(defects: Sequence[Defect]) -> list[Entry]:
-    """Keys that several indexes tell of and that may be lost rows': only these are worth a look."""
-    dangling = [d for d in defects if d.kind is DefectKind.DANGLING and d.primary_key]
-    told: dict[str, tuple[Entry, set[str | None]]] = {}
-    for defect in dangling:
-        key = defect.primary_key or {}
-        told.setdefault(repr(sorted(key.items())), (key, set()))[1].add(defect.index)
-    return [key for key, indexes in told.values() if len(indexes) > 1]
+        return found.cast(schema).rename_columns([column.name for column in columns])

@@ -64,11 +64,11 @@ def repair() -> None:
 )
 @click.option(
     "--max-fraction",
-    type=click.FloatRange(0, 1),
+    type=click.FloatRange(min=0),
     default=0.05,
     show_default=True,
     metavar="F",
-    help="Write nothing if they were more than this share of the rows.",
+    help="Write nothing if more than this share of an index would change; may be above 1.",
 )
 @click.option(
     "--rows-per-second",
@@ -89,7 +89,12 @@ def repair() -> None:
     is_flag=True,
     help="Put rows back that the table lost and several indexes tell alike.",
 )
-@click.option("--verify", is_flag=True, help="Check the whole table afterwards, all indexes.")
+@click.option(
+    "--delete-last-copies",
+    is_flag=True,
+    help="Delete entries even if they are all that is left of a row.",
+)
+@click.option("--verify", is_flag=True, help="Check afterwards what was repaired, all rows.")
 @click.option(
     "--patch",
     type=click.Path(path_type=Path),

@@ -95,6 +95,7 @@ class RepairPlan:
     actions: tuple[Action, ...]
     refusals: tuple[Refusal, ...]
     lost_rows: tuple[LostRow, ...] = ()
+    deletes_last_copies: bool = False  # of the lost rows: by the request
 
     @property
     def changes(self) -> int:
@@ -118,6 +119,7 @@ class RepairRequest:
     wait_limit: float = 60.0
     verify: bool = False  # check the whole table afterwards, whatever was chosen to repair
     recover_rows: bool = False  # put rows back that several indexes agree on
+    delete_last_copies: bool = False  # delete the entries of such rows instead
 
 
 @dataclass(frozen=True, slots=True)

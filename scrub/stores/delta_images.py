@@ -83,6 +83,12 @@ class WholeEntries:
         return given
 
 
+def demanding_columns(snapshot: DeltaSnapshot, shape: EntryShape) -> list[str]:
+    """Further columns that are never NULL, so that a new entry needs a value nobody knows."""
+    never_null = {field.name for field in snapshot.table.schema().fields if not field.nullable}
+    return [c.name for c in _further_columns(snapshot, shape) if c.name in never_null]
+
+
 def _further_columns(snapshot: DeltaSnapshot, shape: EntryShape) -> tuple[Column, ...]:
     found: list[Column] = []
     for field in snapshot.table.schema().fields:

@@ -17,7 +17,8 @@ from scrub.stores.delta_entries import find_entries
 from scrub.stores.delta_rows import key_columns
 from scrub.stores.delta_snapshot import DeltaSnapshot
 from scrub.stores.entry_states import Values, comparable, identity
-from scrub.stores.recovering import BY_HAND, IndexView, Reason, by_key_shape, key_names
+from scrub.stores.recovering import BY_HAND, IndexView, by_key_shape, key_names
+from scrub.stores.repairing import Reason
 from scrub.stores.row_entries import RowEntries
 
 

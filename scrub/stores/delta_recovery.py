@@ -33,14 +33,13 @@ from scrub.stores.entry_states import EntryStates, Values, comparable, identity
 from scrub.stores.recovering import (
     BY_HAND,
     IndexView,
-    Reason,
     kept_indexes,
     put_of,
     row_shape,
     settled,
     telling,
 )
-from scrub.stores.repairing import Applied, JournalRecord
+from scrub.stores.repairing import Applied, JournalRecord, Reason
 
 _NO_LONGER_TOLD = "no longer holds what told of the row"
 

@@ -32,20 +32,22 @@ from scrub.stores.delta_commit import Mark
 from scrub.stores.delta_entries import Expected, find_entries
 from scrub.stores.delta_files import NewFiles
 from scrub.stores.delta_holders import Holder
-from scrub.stores.delta_images import WholeEntries
+from scrub.stores.delta_images import WholeEntries, demanding_columns
 from scrub.stores.delta_journal import DeltaJournal, EventKind
 from scrub.stores.delta_marks import TABLE_ID, BuildState, build_state, followed_version
 from scrub.stores.delta_rows import Demands, find_rows, key_columns, require_columns
 from scrub.stores.delta_runs import DeltaRuns, last_committed, repair_mark
-from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot
+from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, require_writable
 from scrub.stores.delta_undo import Undo, values_of
 from scrub.stores.delta_writes import DeltaWriter, commit_states
 from scrub.stores.entry_states import Values, comparable, identity
 from scrub.stores.locations import normalise
+from scrub.stores.recovering import by_key, key_names, plain_shape
 from scrub.stores.repairing import (
     Applied,
     Change,
     JournalRecord,
+    Reason,
     RunRecord,
     changes_of,
     entry_of,
@@ -56,6 +58,7 @@ from scrub.stores.row_entries import RowEntries, native_row_entries, with_eviden
 
 EntriesOf = Callable[[Table, Index], RowEntries]
 _LOOKS_MAX = 10
+_WRITE_BY_HAND = "build the index again, or write to it with the system that owns it"
 # What is deleted makes room for what is put: in a unique index, both can have one place.
 _TURNS = (ActionKind.DELETE, ActionKind.KEEP_ONE, ActionKind.REPLACE, ActionKind.PUT)
 
@@ -121,6 +124,16 @@ class DeltaRepairs:
             there = set(comparable(find_rows(snapshot, table, columns, wanted)))
         return [key in there for key in comparable(wanted)]
 
+    def entries_of(self, table: Table, index: Index, keys: Sequence[Entry]) -> list[list[Entry]]:
+        shape = plain_shape(table, index)
+        wanted = to_table(keys, key_columns(table)).rename_columns(key_names(table, index))
+        with self._open(index.store, index.relation) as snapshot:
+            require_columns(snapshot, shape.columns)
+            found = find_entries(snapshot, shape, wanted).entries
+        of = comparable(found.select([column.name for column in shape.indexed]))
+        entries: list[Entry] = list(from_table(found, shape.columns))
+        return by_key(comparable(wanted), of, entries)
+
     def begin(self, record: RunRecord) -> None:
         if self._holder is None:
             self._holder = Holder.here()
@@ -150,6 +163,21 @@ class DeltaRepairs:
                     written[place] = opposite
                     applied[place] = Applied(_told(actions[place], opposite))
         return applied
+
+    def hindrances(
+        self, table: Table, index: Index, actions: Sequence[Action]
+    ) -> list[Reason | None]:
+        try:
+            with self._open(index.store, index.relation) as snapshot:
+                require_writable(snapshot)
+                require_staying(snapshot)
+                shape = self._shape(table, index)
+                require_columns(snapshot, shape.columns)
+                demanding = demanding_columns(snapshot, shape)
+        except RelationMismatch as error:
+            return [(str(error), error.hint or _WRITE_BY_HAND) for _ in actions]
+        why = _never_null(index.relation, demanding[0]) if demanding else None
+        return [why if action.kind is ActionKind.PUT else None for action in actions]
 
     def in_order(self, table: Table, index: Index, actions: Sequence[Action]) -> list[bool]:
         shape = self._shape(table, index)
@@ -318,6 +346,13 @@ class DeltaRepairs:
                 hint="an index is repaired where its table is in a lake, too",
             )
         return found
+
+
+def _never_null(relation: str, column: str) -> Reason:
+    return (
+        f"column {column} of Delta table {relation} is never NULL, and no row tells its value",
+        "let the column be NULL, or put the entry by hand",
+    )
 
 
 def _version_shown(snapshot: DeltaSnapshot, table: Table, index: Index) -> int | None:

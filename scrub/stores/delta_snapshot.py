@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from scrub.errors import RelationMismatch, StoreUnavailable
+from scrub.errors import RelationMismatch, RelationMissing, StoreUnavailable
 from scrub.stores.delta_features import unsupported
 from scrub.stores.delta_log import openable
 from scrub.stores.locations import has_scheme, join, normalise
@@ -98,7 +98,7 @@ def open_snapshot(
         try:
             table = DeltaTable(location, version=version, storage_options=dict(options) or None)
         except TableNotFoundError as error:
-            raise RelationMismatch(
+            raise RelationMissing(
                 f"there is no Delta table {relation} in {root}",
                 hint="an index that is not there yet must be built: "
                 "scrub backfill run TABLE INDEX --execute",

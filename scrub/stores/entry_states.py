@@ -50,6 +50,7 @@ class _Held:
     values: Values
     found: int | None = None  # its number among the entries found
     given: int | None = None  # its number among the entries to be written
+    instead: int | None = None  # of a given one: the number of the found entry whose place it takes
     marked: bool = False  # as deleted, where relations mark what is
 
 
@@ -59,7 +60,8 @@ class EntryStates:
 
     shape: EntryShape
     held: dict[Values, list[_Held]] = field(default_factory=dict)
-    gone: set[int] = field(default_factory=set)  # numbers of found entries that are to be removed
+    gone: dict[int, int | None] = field(default_factory=dict)
+    """Found entries that are to be removed, by number, and which of the given ones does it."""
 
     @classmethod
     def of(
@@ -77,14 +79,14 @@ class EntryStates:
             return Outcome.UNCHANGED
         if any(not self._is_tombstone(held) for held in there) or (there and fail_on_tombstones):
             return Outcome.CONFLICT
-        self._replace(there, _Held(values, given=given))
+        self._replace(there, _Held(values, given=given), given)
         return Outcome.WRITTEN
 
     def delete(self, values: Values, given: int) -> Outcome:
         there = self._there(values)
         equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
         if equal:
-            self._replace(equal, self._left_by(values, given))
+            self._replace(equal, self._left_by(values, given), given)
             return Outcome.WRITTEN
         absent = all(map(self._is_tombstone, there))
         return Outcome.UNCHANGED if absent else Outcome.CONFLICT
@@ -98,7 +100,7 @@ class EntryStates:
             return Outcome.UNCHANGED
         if not equal:
             return Outcome.CONFLICT
-        self._replace(equal, _Held(after, given=given))
+        self._replace(equal, _Held(after, given=given), given)
         return Outcome.WRITTEN
 
     def copies(self, values: Values) -> int:
@@ -113,11 +115,11 @@ class EntryStates:
             held.values != values and not self._is_tombstone(held) for held in self._there(values)
         )
 
-    def keep_one(self, values: Values) -> int:
+    def keep_one(self, values: Values, given: int) -> int:
         """Remove all copies of an entry but one; how many went."""
         there = self._there(values)
         equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
-        self._replace(equal[1:], None)
+        self._replace(equal[1:], None, given)
         return max(0, len(equal) - 1)
 
     def add_copies(self, values: Values, given: int, copies: int) -> bool:
@@ -130,17 +132,17 @@ class EntryStates:
             self.add(values, given)
         return True
 
-    def take(self, values: Values) -> bool:
+    def take(self, values: Values, given: int | None = None) -> bool:
         """Remove one copy of an entry, however many there are; whether there was one."""
         there = self._there(values)
         equal = next((held for held in there if held.values == values), None)
         if equal is not None:
-            self._replace([equal], None)
+            self._replace([equal], None, given)
         return equal is not None
 
     def add(self, values: Values, given: int) -> None:
         """One more copy of an entry, whatever is there: for those who count copies."""
-        self._replace([], _Held(values, given=given))
+        self._replace([], _Held(values, given=given), given)
 
     def number_found(self, values: Values) -> int | None:
         """The entry with the key of `values`: its number among those found."""
@@ -157,15 +159,49 @@ class EntryStates:
             if held.given is not None
         ]
 
+    @property
+    def updates(self) -> list[tuple[int, int, bool]]:
+        """Found entries that a given one takes the place of: both numbers, and if as a tombstone.
+
+        They are among those gone and those new, for stores that cannot change an entry in place.
+        """
+        return [
+            (held.instead, held.given, self._is_tombstone(held))
+            for held in self._given
+            if held.instead is not None and held.given is not None
+        ]
+
+    @property
+    def inserts(self) -> list[tuple[int, bool]]:
+        """Given entries that take nobody's place, and which of them are tombstones."""
+        return [
+            (held.given, self._is_tombstone(held))
+            for held in self._given
+            if held.instead is None and held.given is not None
+        ]
+
+    @property
+    def deletes(self) -> dict[int, int | None]:
+        """Found entries whose place stays empty, and which of the given ones removes each."""
+        changed = {found for found, _, _ in self.updates}
+        return {found: by for found, by in self.gone.items() if found not in changed}
+
+    @property
+    def _given(self) -> list[_Held]:
+        return [held for of in self.held.values() for held in of if held.given is not None]
+
     def _there(self, values: Values) -> list[_Held]:
         return self.held.get(identity(self.shape, values), [])
 
-    def _replace(self, old: Sequence[_Held], new: _Held | None) -> None:
-        for held in old:
+    def _replace(self, old: Sequence[_Held], new: _Held | None, by: int | None) -> None:
+        for held in list(old):
             there = self._there(held.values)
             there[:] = [other for other in there if other is not held]
             if held.found is not None:
-                self.gone.add(held.found)
+                self.gone[held.found] = by
+            place = held.found if held.found is not None else held.instead
+            if new is not None and new.instead is None:
+                new.instead = place
         if new is not None:
             self.held.setdefault(identity(self.shape, new.values), []).append(new)
 

@@ -8,20 +8,22 @@ lacks must have a free place.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from scrub.codec.json_values import to_table
 from scrub.model.entry_shape import EntryShape
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.model.table import Column, Index, Table
 from scrub.stores.entry_states import Values, comparable
-from scrub.stores.repairing import Applied, JournalRecord
+from scrub.stores.repairing import Applied, JournalRecord, Reason
 
-Reason = tuple[str, str]
-"""Why a row is not put back, and what a person can do."""
+T = TypeVar("T")
 
-BY_HAND = "put the row back by hand with what you know of it, or repair with `--index`, one index \
-at a time, to delete its entries"
+DELETE_LAST_COPIES = "--delete-last-copies"
+"""What to type to have entries deleted that are all that is left of a row."""
+
+BY_HAND = f"put the row back by hand with what you know of it; to delete its entries for good, add \
+{DELETE_LAST_COPIES}"
 
 
 @runtime_checkable
@@ -53,6 +55,30 @@ def by_key_shape(table: Table, index: Index, shape: EntryShape) -> EntryShape:
     keys = tuple(_named(shape, name) for name in names)
     others = tuple(column for column in shape.columns if column.name not in names)
     return EntryShape(relation=shape.relation, indexed=keys, suffix=(), stored=others)
+
+
+def plain_shape(table: Table, index: Index) -> EntryShape:
+    """An index's entries by primary key, with only what rows put there as it is."""
+    names = key_names(table, index)
+    columns = [
+        Column(name=column.name, type=column.type)
+        for column in index.entry
+        if not column.is_expression and column.type is not None
+    ]
+    return EntryShape(
+        relation=index.relation,
+        indexed=tuple(column for name in names for column in columns if column.name == name),
+        suffix=(),
+        stored=tuple(column for column in columns if column.name not in names),
+    )
+
+
+def by_key(keys: Sequence[Values], of: Sequence[Values], entries: Sequence[T]) -> list[list[T]]:
+    """For each key those entries that are of it."""
+    found: dict[Values, list[T]] = {}
+    for key, entry in zip(of, entries, strict=True):
+        found.setdefault(key, []).append(entry)
+    return [found.get(key, []) for key in keys]
 
 
 def key_names(table: Table, index: Index) -> list[str]:

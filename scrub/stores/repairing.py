@@ -6,7 +6,7 @@ its row and by what the index holds, and what is done is journalled so that it i
 whatever crashes. Nothing is decided from an older reading.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -31,6 +31,27 @@ class RunRecord:
     undoes: str | None = None  # the run that an undo takes back
 
 
+Reason = tuple[str, str]
+"""Why something is not done, and what a person can do."""
+
+Image = Mapping[str, str | None]
+"""A whole row of an index: the text of each column, which restores it exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowImages:
+    """Whole rows that one change removed or changed, and those it left in their place.
+
+    A row that was changed in its place is the first on both sides.
+    """
+
+    before: Sequence[Image] = ()
+    after: Sequence[Image] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.before or self.after)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalRecord:
     """One change that was done."""
@@ -45,6 +66,7 @@ class JournalRecord:
     after: Entry | None
     copies: int = 0  # that were removed beside the one that was kept, deleted or replaced
     undone_by: str | None = None
+    images: RowImages | None = None  # None: of a journal that had none, or that keeps its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +93,24 @@ class RepairingStore(Protocol):
     def rows_there(self, table: Table, keys: Sequence[Entry]) -> Sequence[bool]:
         """Whether the table has a row of each primary key now."""
 
+    def entries_of(
+        self, table: Table, index: Index, keys: Sequence[Entry]
+    ) -> Sequence[Sequence[Entry]]:
+        """What an index holds of each primary key: the columns that come from the row as they are.
+
+        Raises RelationMissing if there is no such index, and another ScrubError if it cannot tell.
+        """
+
     def begin(self, record: RunRecord) -> None:
         """Make the run durable before it writes anything; one at a time for each table.
 
         Raises StoreUnavailable, naming who holds the table, if another run is at work on it.
         """
+
+    def hindrances(
+        self, table: Table, index: Index, actions: Sequence[Action]
+    ) -> Sequence[Reason | None]:
+        """Why the index takes an action not, or so that it could not be undone; reads only."""
 
     def apply(
         self, run: str, table: Table, index: Index, actions: Sequence[Action]
@@ -164,14 +199,14 @@ def _judged(number: int, change: Change, now: Sequence[Values], states: EntrySta
         case ActionKind.REPLACE if before is not None and after and list(now) == [after]:
             copies = states.copies(before)
             if copies and states.copies(after):
-                while states.take(before):
+                while states.take(before, number):
                     pass
                 return Applied(ActionOutcome.DONE, copies - 1, beside=True)
             return _applied(states.replace(before, after, number), copies - 1)
         case ActionKind.KEEP_ONE if before is not None and states.copies(before) <= 1:
             return Applied(ActionOutcome.ALREADY_RIGHT)
         case ActionKind.KEEP_ONE if before is not None and list(now) == [before]:
-            removed = states.keep_one(before)
+            removed = states.keep_one(before, number)
             outcome = ActionOutcome.DONE if removed else ActionOutcome.ALREADY_RIGHT
             return Applied(outcome, removed)
     return Applied(ActionOutcome.ROW_CHANGED)

@@ -208,7 +208,7 @@ def test_a_row_that_others_refer_to_by_now_is_not_taken_out(ground: Ground) -> N
     ((_, applied),) = ground.undo("first")
     assert (applied.outcome, applied.reason) == (
         ActionOutcome.CONFLICT,
-        "rows of c refer to it by now",
+        "rows of public.c refer to it by now",
     )
     assert ground.database.rows("SELECT n FROM c") == [(1,)]
 
@@ -286,16 +286,34 @@ def test_what_the_table_does_not_take_is_told_and_leaves_nothing(ground: Ground)
     assert everything(ground) == before
 
 
-def test_triggers_that_keep_an_index_neither_clash_nor_take_it_away(ground: Ground) -> None:
-    """The keeper of a built index puts and deletes entries with the row; undo restores them."""
-    ground.database.run(
-        """CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+def keeper(index: str) -> tuple[str, ...]:
+    """What keeps an index of t by triggers."""
+    return (
+        f"""CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             IF TG_OP = 'INSERT' THEN
-                INSERT INTO t__by_x VALUES (NEW.x, NEW.k) ON CONFLICT DO NOTHING;
-            ELSE DELETE FROM t__by_x WHERE k = OLD.k; END IF; RETURN NULL; END $$""",
+                INSERT INTO {index} VALUES (NEW.x, NEW.k) ON CONFLICT DO NOTHING;
+            ELSE DELETE FROM {index} WHERE k = OLD.k; END IF; RETURN NULL; END $$""",
         LOST,
         "CREATE TRIGGER keep AFTER INSERT OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION keep()",
     )
+
+
+def test_a_trigger_of_the_table_that_relies_on_a_search_path_is_told_with_what_to_do(
+    ground: Ground,
+) -> None:
+    """Names are looked up where nobody can plant others, whatever path the role has."""
+    ground.database.run(*keeper("t__by_x"))
+    before = everything(ground)
+    (done,) = ground.execute(ground.recovery())
+    assert done.outcome is ActionOutcome.REFUSED
+    assert 'relation "t__by_x" does not exist' in done.reason
+    assert "SET search_path" in done.reason
+    assert everything(ground) == before
+
+
+def test_triggers_that_keep_an_index_neither_clash_nor_take_it_away(ground: Ground) -> None:
+    """The keeper of a built index puts and deletes entries with the row; undo restores them."""
+    ground.database.run(*keeper("public.t__by_x"))
     before = everything(ground)
     ground.execute(ground.recovery(), run="first")
     ground.assert_right()

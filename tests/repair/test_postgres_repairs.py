@@ -589,10 +589,8 @@ def test_an_expression_index_is_repaired_by_the_value_of_the_row_and_never_made_
     assert ground.contents() == before
 
 
-def test_a_function_in_an_expression_is_the_one_of_the_schema_of_the_table(
-    database: Database,
-) -> None:
-    """The same as for writers: the search path of whoever repairs does not choose another."""
+def shouting(database: Database, expression: str) -> Ground:
+    """An index on what a function of another schema gives; there is one of its name in public."""
     database.run(
         "CREATE SCHEMA shop",
         "CREATE FUNCTION shop.shout(text) RETURNS text IMMUTABLE LANGUAGE sql RETURN upper($1)",
@@ -602,12 +600,30 @@ def test_a_function_in_an_expression_is_the_one_of_the_schema_of_the_table(
         "INSERT INTO shop.t VALUES (1, 'a'), (2, 'b')",
         "INSERT INTO shop.t__by_v VALUES ('A', 1)",
     )
-    column = EntryColumn(name="loud", source="shout(v)", is_expression=True, type=STRING)
+    column = EntryColumn(name="loud", source=expression, is_expression=True, type=STRING)
     index = index_of(key={}, columns=(column,), suffix={"k": BIGINT}, dialect="postgres")
     ground = Ground(database, table_of({"k": BIGINT, "v": STRING}, index), schema="shop")
     ground.due = {"by_v": lambda row: {"loud": str(row["v"]).upper(), "k": row["k"]}}
+    return ground
+
+
+def test_a_function_in_an_expression_is_the_one_that_the_catalog_names_with_its_schema(
+    database: Database,
+) -> None:
+    ground = shouting(database, "shop.shout(v)")
     assert one(ground.repair(ground.defects())) is ActionOutcome.DONE
     ground.assert_right()
+
+
+def test_a_function_without_its_schema_is_refused_and_no_search_path_chooses_one(
+    database: Database,
+) -> None:
+    ground = shouting(database, "shout(v)")
+    before = ground.contents()
+    with pytest.raises(ScrubError, match="shout") as error:
+        ground.repair(ground.defects())
+    assert "with their schema" in error.value.with_hint
+    assert ground.contents() == before
 
 
 # ---- others write meanwhile ----

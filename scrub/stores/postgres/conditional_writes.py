@@ -17,6 +17,7 @@ from scrub.stores.building import GaveWay
 from scrub.stores.entry_states import EntryStates, comparable
 from scrub.stores.postgres.building.briefly import briefly, patience
 from scrub.stores.postgres.connections import connect, conninfo_of, first_line, require_psycopg
+from scrub.stores.postgres.entry_writing import NotWritten, write_entries
 from scrub.stores.postgres.index_table import IndexTable, in_types
 from scrub.stores.writing import Outcome
 
@@ -102,9 +103,14 @@ class PostgresWriter:
         for number in range(ATTEMPTS_MAX):
             try:
                 with _told(), briefly(self.connection, patience(self.connection)) as brief:
-                    return IndexTable.of(brief, self.schema, shape).write(brief, given, judge)
+                    relation = IndexTable.of(brief, self.schema, shape)
+                    return write_entries(brief, relation, given, judge).outcomes
             except GaveWay as error:
                 reason = str(error)
+            except require_psycopg().errors.UniqueViolation as error:
+                reason = first_line(error)  # somebody else put an entry of the same key
+            except NotWritten as error:
+                raise StoreUnavailable(f"{shape.relation}: {error.reason}") from error
             self._sleep(random.uniform(0, min(_PAUSE_SECONDS_MAX, 0.02 * 2**number)))
         raise StoreUnavailable(
             f"{shape.relation}: other writers were in the way, {ATTEMPTS_MAX} times in a row "
@@ -116,7 +122,10 @@ class PostgresWriter:
 @contextmanager
 def _told() -> Iterator[None]:
     """The server's errors in our words."""
+    psycopg = require_psycopg()
     try:
         yield
-    except require_psycopg().Error as error:
+    except psycopg.errors.UniqueViolation:
+        raise  # whoever writes looks again
+    except psycopg.Error as error:
         raise StoreUnavailable(f"PostgreSQL: {first_line(error)}") from error

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An index table in PostgreSQL, opened in a transaction: its entries found, judged and changed.
+"""An index table in PostgreSQL, opened in a transaction: its entries found and locked.
 
 What is there cannot change once it is locked; what is not there could still be put by somebody
 else. A unique index tells if that happened, and then everything is to be judged again; where there
 is none, the relation is locked against other writers for the moment.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,14 +17,13 @@ from scrub.codec.arrow_types import to_arrow
 from scrub.errors import RelationMismatch
 from scrub.model.entry_shape import MARK, EntryShape, Tombstones
 from scrub.model.table import Column
-from scrub.stores.building import GaveWay
-from scrub.stores.entry_states import EntryStates, comparable
 from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
+from scrub.stores.postgres.equality import equal, equalities_of, same
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
-
-T = TypeVar("T")
+from scrub.stores.postgres.whole_rows import image_of, image_sql
+from scrub.stores.repairing import Image
 
 _GUARDING = """
     SELECT 1 FROM pg_index i
@@ -39,13 +38,18 @@ _GUARDING = """
 _EQUAL_NULLS_VERSION = 150000
 
 
+Place = tuple[int, str]
+"""Where a row is: the number of its relation, and its place there."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundEntries:
     """Entries that are there, each with its place."""
 
     entries: pa.Table
-    places: Sequence[tuple[int, str]]  # the relation's number, and where in it
+    places: Sequence[Place]
     marks: Sequence[bool] | None
+    images: Sequence[Image]  # with all columns; none unless they were asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class IndexTable:
     shape: EntryShape
     relation: ServerRelation
     columns: dict[str, ServerColumn]
+    equalities: dict[str, str | None]
     is_guarded: bool  # by a unique index, against a second entry of one key
 
     @classmethod
@@ -64,37 +69,44 @@ class IndexTable:
         absent = [name for name in shape.names if name not in columns]
         if absent:
             raise RelationMismatch(f"{relation.label} has no column {', '.join(absent)}")
-        return cls(shape, relation, columns, _is_guarded(brief, relation, shape))
+        equalities = equalities_of(brief.connection, relation.oid)
+        return cls(shape, relation, columns, equalities, _is_guarded(brief, relation, shape))
 
-    def write(
-        self, brief: Brief, given: pa.Table, judge: Callable[[EntryStates], list[T]]
-    ) -> list[T]:
-        if not self.is_guarded:
-            brief.execute(f"LOCK TABLE {self.relation.sql} IN SHARE ROW EXCLUSIVE MODE")
-        found = self.find(brief, given, lock=True)
-        states = EntryStates.of(self.shape, comparable(found.entries), found.marks)
-        outcomes = judge(states)
-        self._delete(brief, [found.places[number] for number in states.gone])
-        if states.new:
-            self._insert(brief, given, states)
-        return outcomes
+    def lock(self, brief: Brief) -> None:
+        """Nobody else gives it triggers or constraints now, nor entries if nothing guards it."""
+        mode = "ROW EXCLUSIVE" if self.is_guarded else "SHARE ROW EXCLUSIVE"
+        brief.execute(f"LOCK TABLE {self.relation.sql} IN {mode} MODE")
 
-    def find(self, brief: Brief, keys: pa.Table, lock: bool) -> FoundEntries:
-        """Every entry that may have the identity of one of the keys."""
-        mark = f", t.{_name(MARK)}" if self._is_marked else ""
-        values = ", ".join(self._value(column) for column in self.shape.columns)
+    def find(self, brief: Brief, keys: pa.Table, lock: bool, whole: bool = False) -> FoundEntries:
+        """Every entry that may have the identity of one of the keys; `whole` with all columns."""
         locking = " FOR UPDATE OF t" if lock else ""
-        by_place: dict[tuple[int, str], Sequence[Any]] = {}  # two queries may find the same
+        by_place: dict[Place, Sequence[Any]] = {}  # two queries may find the same
         for unknown, some in self._by_nulls(keys):
             on = self._matching(unknown)
             arrays, names = arrays_of(self._telling())
             query = (
-                f"SELECT t.tableoid::bigint, t.ctid::text, {values}{mark} "
-                f"FROM {self._sql} AS t WHERE EXISTS (SELECT FROM unnest({arrays}) "
-                f"AS k({names}) WHERE {on}){locking}"
+                f"SELECT {self._selected(whole)} FROM {self.sql} AS t "
+                f"WHERE EXISTS (SELECT FROM unnest({arrays}) AS k({names}) WHERE {on}){locking}"
             )
             by_place |= {row[:2]: row for row in brief.execute(query, lists_of(some))}
-        rows = list(by_place.values())
+        return self._found(list(by_place.values()), whole)
+
+    def at(self, brief: Brief, places: Sequence[Place]) -> FoundEntries:
+        """What is in some places now, with all columns."""
+        query = (
+            f"SELECT {self._selected(whole=True)} FROM {self.sql} AS t, "
+            "unnest(%s::bigint[], %s::tid[]) AS p(relation, place) "
+            "WHERE t.tableoid = p.relation AND t.ctid = p.place"
+        )
+        return self._found(brief.execute(query, lists_of_places(places)).fetchall(), whole=True)
+
+    def _selected(self, whole: bool) -> str:
+        values = [self._value(column) for column in self.shape.columns]
+        mark = [f"t.{_name(MARK)}"] if self.is_marked else []
+        image = [image_sql("t", self.columns.values())] if whole else []
+        return ", ".join(["t.tableoid::bigint", "t.ctid::text", *values, *mark, *image])
+
+    def _found(self, rows: Sequence[Sequence[Any]], whole: bool) -> FoundEntries:
         width = len(self.shape.columns)
         columns = [
             pa.array([row[2 + n] for row in rows], to_arrow(column.type))
@@ -103,11 +115,12 @@ class IndexTable:
         return FoundEntries(
             entries=pa.table(columns, names=list(self.shape.names)),
             places=[(row[0], row[1]) for row in rows],
-            marks=[bool(row[2 + width]) for row in rows] if self._is_marked else None,
+            marks=[bool(row[2 + width]) for row in rows] if self.is_marked else None,
+            images=[image_of(self.columns, row[-1]) for row in rows] if whole else [],
         )
 
     @property
-    def _is_marked(self) -> bool:
+    def is_marked(self) -> bool:
         return self.shape.tombstones is Tombstones.MARKED
 
     def _telling(self) -> tuple[Column, ...]:
@@ -132,57 +145,34 @@ class IndexTable:
         is_known = unknown.isdisjoint(column.name for column in self.shape.indexed)
         columns = self.shape.indexed if self.shape.unique and is_known else self._telling()
         return " AND ".join(
-            f"t.{_name(c.name)} {'IS NOT DISTINCT FROM' if c.name in unknown else '='} "
-            f"k.{_name(c.name)}::{self._type(c)}"
+            (same if c.name in unknown else equal)(
+                f"t.{_name(c.name)}",
+                beside_parameters(self._equality(c.name)),
+                f"k.{_name(c.name)}::{self.type_of(c.name)}",
+            )
             for c in columns
         )
 
-    def _delete(self, brief: Brief, places: Sequence[tuple[int, str]]) -> None:
-        if places:
-            brief.execute(
-                f"DELETE FROM {self._sql} AS t USING unnest(%s::bigint[], %s::tid[]) "
-                "AS p(relation, place) WHERE t.tableoid = p.relation AND t.ctid = p.place",
-                ([place[0] for place in places], [place[1] for place in places]),
+    def _equality(self, name: str) -> str:
+        found = self.equalities.get(name)
+        if found is None:
+            raise RelationMismatch(
+                f"{self.relation.label}: values of column {name} cannot be compared, since their "
+                "type has no order",
+                hint="index the column as text, with an expression",
             )
-
-    def _insert(self, brief: Brief, given: pa.Table, states: EntryStates) -> None:
-        """In the order of the key, as every writer of ours does, against deadlocks."""
-        new = given.take(pa.array([number for number, _ in states.new], pa.int64()))
-        dead = [is_tombstone for _, is_tombstone in states.new]
-        if self.shape.tombstones is Tombstones.NULL_VALUE:
-            for column in self.shape.stored:
-                place = new.schema.get_field_index(column.name)
-                kept = pc.if_else(pa.array(dead), None, new.column(place))
-                new = new.set_column(place, column.name, kept)
-        arrays, names = arrays_of(self.shape.columns)
-        values = [f"k.{_name(c.name)}::{self._type(c)}" for c in self.shape.columns]
-        targets = [_name(column.name) for column in self.shape.columns]
-        parameters = lists_of(new)
-        if self._is_marked:
-            arrays, names = f"{arrays}, %s::boolean[]", f"{names}, {_name(MARK)}"
-            values.append(f"k.{_name(MARK)}")
-            targets.append(_name(MARK))
-            parameters.append(dead)
-        order = ", ".join(str(n + 1) for n in range(len(self._telling())))
-        done = brief.execute(
-            f"INSERT INTO {self._sql} ({', '.join(targets)}) "
-            f"SELECT {', '.join(values)} FROM unnest({arrays}) AS k({names}) ORDER BY {order} "
-            "ON CONFLICT DO NOTHING",
-            parameters,
-        )
-        if done.rowcount != new.num_rows:
-            raise GaveWay("somebody else put an entry of the same key")
+        return found
 
     def _value(self, column: Column) -> str:
         name = identifier(column.name)
         value = value_of(self.columns[column.name], column.type).replace(name, f"t.{name}", 1)
         return beside_parameters(value)
 
-    def _type(self, column: Column) -> str:
-        return beside_parameters(self.columns[column.name].shown)
+    def type_of(self, name: str) -> str:
+        return beside_parameters(self.columns[name].shown)
 
     @property
-    def _sql(self) -> str:
+    def sql(self) -> str:
         return beside_parameters(self.relation.sql)
 
 
@@ -214,6 +204,10 @@ def arrays_of(columns: Sequence[Column]) -> tuple[str, str]:
     """Places for lists of values, and what their columns are called."""
     arrays = ", ".join(f"%s::{sql_type(column.type)}[]" for column in columns)
     return arrays, ", ".join(_name(column.name) for column in columns)
+
+
+def lists_of_places(places: Sequence[Place]) -> list[object]:
+    return [[place[0] for place in places], [place[1] for place in places]]
 
 
 def lists_of(table: pa.Table) -> list[object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.stores.postgres.quoting import qualified
-from scrub.stores.repairing import Applied, JournalRecord, RunRecord
+from scrub.stores.repairing import Applied, JournalRecord, RowImages, RunRecord
 
 if TYPE_CHECKING:
     import psycopg
@@ -17,6 +17,10 @@ _RUN_COLUMNS = "run, command, table_name, started, finished, undoes"
 _RECORD_COLUMNS = (
     "run, number, index_name, kind, defect, primary_key, before, after, copies, undone_by"
 )
+_HAS_IMAGES = """
+    SELECT FROM pg_catalog.pg_attribute
+    WHERE attrelid = pg_catalog.to_regclass(%s) AND attname = 'images' AND NOT attisdropped
+"""
 
 
 class PostgresJournal:
@@ -40,9 +44,14 @@ class PostgresJournal:
                 number bigint GENERATED ALWAYS AS IDENTITY, index_name text NOT NULL,
                 kind text NOT NULL, defect text NOT NULL, primary_key json, before json,
                 after json, copies integer NOT NULL DEFAULT 0, undone_by text,
-                written timestamptz NOT NULL DEFAULT clock_timestamp(),
+                written timestamptz NOT NULL DEFAULT clock_timestamp(), images json,
                 PRIMARY KEY (run, number))"""
         )
+        if not self._has_images(connection):  # a journal of an earlier version
+            connection.execute(f"ALTER TABLE {self.relation} ADD COLUMN images json")
+
+    def _has_images(self, connection: "psycopg.Connection[Any]") -> bool:
+        return connection.execute(_HAS_IMAGES, (self.relation,)).fetchone() is not None
 
     def is_there(self, connection: "psycopg.Connection[Any]") -> bool:
         row = connection.execute("SELECT to_regclass(%s)", (self.runs_relation,)).fetchone()
@@ -65,14 +74,14 @@ class PostgresJournal:
         self,
         connection: "psycopg.Connection[Any]",
         run: str,
-        done: Sequence[tuple[Action, Applied]],
+        done: Sequence[tuple[Action, Applied, RowImages]],
     ) -> None:
         """What a batch has done; the same transaction does it."""
-        for action, applied in done:
+        for action, applied, images in done:
             connection.execute(
                 f"INSERT INTO {self.relation} "
-                "(run, index_name, kind, defect, primary_key, before, after, copies) "
-                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+                "(run, index_name, kind, defect, primary_key, before, after, copies, images) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
                 (
                     run,
                     action.index,
@@ -82,6 +91,7 @@ class PostgresJournal:
                     _json(action.before),
                     _json(action.after),
                     applied.copies,
+                    _images_json(images),
                 ),
             )
 
@@ -119,7 +129,11 @@ class PostgresJournal:
     def records(self, connection: "psycopg.Connection[Any]", run: str) -> list[JournalRecord]:
         if not self.is_there(connection):
             return []
-        query = f"SELECT {_RECORD_COLUMNS} FROM {self.relation} WHERE run = %s ORDER BY number"
+        images = "images" if self._has_images(connection) else "NULL"
+        query = (
+            f"SELECT {_RECORD_COLUMNS}, {images} FROM {self.relation} WHERE run = %s "
+            "ORDER BY number"
+        )
         return [
             JournalRecord(
                 run=row[0],
@@ -132,9 +146,19 @@ class PostgresJournal:
                 after=row[7],
                 copies=row[8],
                 undone_by=row[9],
+                images=_images(row[10]),
             )
             for row in connection.execute(query, (run,))
         ]
+
+
+def _images_json(images: RowImages) -> str:
+    told = {"before": [dict(one) for one in images.before]}
+    return json.dumps({**told, "after": [dict(one) for one in images.after]})
+
+
+def _images(told: dict[str, Any] | None) -> RowImages | None:
+    return None if told is None else RowImages(tuple(told["before"]), tuple(told["after"]))
 
 
 def _json(entry: Entry | None) -> str | None:

@@ -20,6 +20,7 @@ from scrub.stores.entry_states import Values, comparable, identity
 from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.entry_sql import EntrySql, entry_sql
 from scrub.stores.postgres.column_types import ServerColumn, sql_type
+from scrub.stores.postgres.equality import equal
 from scrub.stores.postgres.index_table import IndexTable, arrays_of, lists_of
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.relations import (
@@ -33,13 +34,13 @@ from scrub.stores.postgres.row_demands import entry_values, typed
 from scrub.stores.recovering import (
     BY_HAND,
     IndexView,
-    Reason,
     by_key_shape,
     kept_indexes,
     key_names,
     settled,
     telling,
 )
+from scrub.stores.repairing import Reason
 
 if TYPE_CHECKING:
     import psycopg
@@ -60,7 +61,7 @@ def settle_rows(
 ) -> list[Action | Reason]:
     """Each recovery with the entries that go with it, or why there is none."""
     with connection.transaction():
-        connection.execute(f"SET LOCAL search_path = pg_catalog, {identifier(schema)}, pg_temp")
+        connection.execute("SET LOCAL search_path = pg_catalog, pg_temp")
         brief = Brief(connection, time.monotonic() + _READING_SECONDS)
         look = _Look.of(brief, schema, table)
         hindrances = [look.hindrance(action) for action in actions]
@@ -184,7 +185,10 @@ class _Look:
         values = entry_values(entry, shape, self.described)[: len(shape.indexed)]
         arrays = ", ".join(f"%s::{sql_type(c.type)}[]" for c in shape.indexed)
         names = [f"scrub_{number}" for number in range(len(shape.indexed))]
-        same = " AND ".join(f"({v}) = k.{n}" for v, n in zip(values, names, strict=True))
+        same = " AND ".join(
+            equal(f"({v})", "OPERATOR(pg_catalog.=)", f"k.{n}")  # of the catalog's types
+            for v, n in zip(values, names, strict=True)
+        )
         keys = due.select([column.name for column in shape.indexed])
         rows = self.brief.execute(
             beside_parameters(

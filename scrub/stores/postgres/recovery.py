@@ -20,19 +20,25 @@ from scrub.stores.entry_states import EntryStates, comparable
 from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.entry_sql import entry_sql
 from scrub.stores.postgres.connections import first_line, require_psycopg
+from scrub.stores.postgres.entry_writing import NotWritten, write_entries
 from scrub.stores.postgres.index_table import IndexTable, arrays_of, lists_of
 from scrub.stores.postgres.lost_rows import generated_columns, settle_rows
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.repairs import PostgresRepairs, told_in_words
 from scrub.stores.postgres.row_demands import among, entries_due, key_columns
-from scrub.stores.recovering import Reason, kept_indexes, put_of, row_shape
-from scrub.stores.repairing import Applied, JournalRecord
+from scrub.stores.postgres.whole_rows import set_exact_texts
+from scrub.stores.postgres.write_batches import refusing_errors
+from scrub.stores.recovering import kept_indexes, put_of, row_shape
+from scrub.stores.repairing import Applied, JournalRecord, Reason, RowImages
 from scrub.stores.writing import Outcome
 
 _CASCADING = """
     SELECT c.conrelid::regclass::text,
-           (SELECT string_agg(format('c.%%I = r.%%I', child.attname, parent.attname), ' AND ')
-            FROM unnest(c.conkey, c.confkey) AS k(child, parent)
+           (SELECT string_agg(format('r.%%I OPERATOR(%%I.%%s) c.%%I', parent.attname, n.nspname,
+                                     o.oprname, child.attname), ' AND ')
+            FROM unnest(c.conkey, c.confkey, c.conpfeqop) AS k(child, parent, operator)
+            JOIN pg_operator o ON o.oid = k.operator
+            JOIN pg_namespace n ON n.oid = o.oprnamespace
             JOIN pg_attribute child ON child.attrelid = c.conrelid AND child.attnum = k.child
             JOIN pg_attribute parent ON parent.attrelid = c.confrelid AND parent.attnum = k.parent)
     FROM pg_constraint c
@@ -76,13 +82,15 @@ class RecoveringPostgres(PostgresRepairs):
             place.insert(action)
             row = place.taken_as(action)
             puts = [
-                put_of(action, index.name, entry)
+                (put_of(action, index.name, entry), images)
                 for index in kept_indexes(table)
-                for entry in self._put(brief, table, index, place.key, told.get(index.name))
+                for entry, images in self._put(brief, table, index, place.key, told.get(index.name))
             ]
-            done = [replace(action, after=row), *puts]
+            done = [(replace(action, after=row), RowImages()), *puts]
             applied = Applied(ActionOutcome.DONE)
-            self._journal.add(brief.connection, run, [(one, applied) for one in done])
+            self._journal.add(
+                brief.connection, run, [(one, applied, images) for one, images in done]
+            )
             return [applied]
 
         return self._unless_left(work)
@@ -100,7 +108,7 @@ class RecoveringPostgres(PostgresRepairs):
 
     def _put(
         self, brief: Brief, table: Table, index: Index, key: pa.Table, told: Entry | None
-    ) -> list[Entry]:
+    ) -> list[tuple[Entry, RowImages]]:
         """The entry that a row demands of an index, put where there is none; what was put."""
         shape = shape_of(table, index)
         entry = entry_sql(brief.connection, self.schema, table, index)
@@ -111,18 +119,24 @@ class RecoveringPostgres(PostgresRepairs):
                 ActionOutcome.CONFLICT,
                 f"the row does not give the entry that index {index.name} holds",
             )
+        if not due:
+            return []
         relation = IndexTable.of(brief, self.schema, shape)
 
         def judged(states: EntryStates) -> list[Outcome]:
             return [states.init_put(v, n, fail_on_tombstones=False) for n, v in enumerate(due)]
 
-        outcomes = relation.write(brief, given, judged) if due else []
-        if Outcome.CONFLICT in outcomes:
+        written = write_entries(brief, relation, given, judged)
+        if Outcome.CONFLICT in written.outcomes:
             raise _Left(
                 ActionOutcome.CONFLICT, f"another row has the place of its entry in {index.name}"
             )
-        put = [number for number, one in enumerate(outcomes) if one is Outcome.WRITTEN]
-        return [from_table(given, shape.columns)[number] for number in put]
+        entries = from_table(given, shape.columns)
+        return [
+            (entries[number], written.images[number])
+            for number, one in enumerate(written.outcomes)
+            if one is Outcome.WRITTEN
+        ]
 
     def _take_back(self, run: str, table: Table, record: JournalRecord) -> Applied:
         def work(brief: Brief) -> list[Applied]:
@@ -131,52 +145,72 @@ class RecoveringPostgres(PostgresRepairs):
             if place.find(lock=True).num_rows:
                 place.demand_untouched(record.after or {})
                 held = [
-                    (shape_of(table, index), entries)
+                    (shape_of(table, index), *entries)
                     for index in kept_indexes(table)
                     for entries in self._held(brief, table, index, place.key)
                 ]
                 place.delete()
-                for shape, entries in held:
-                    self._restore(brief, shape, entries)
+                for shape, entry, images in held:
+                    self._restore(brief, shape, entry, images)
                 applied = Applied(ActionOutcome.DONE)
             self._journal.mark_undone(brief.connection, run, [record])
             return [applied]
 
         return self._unless_left(work)
 
-    def _held(self, brief: Brief, table: Table, index: Index, key: pa.Table) -> Iterator[pa.Table]:
-        """The row's entry, if the index holds it."""
+    def _held(
+        self, brief: Brief, table: Table, index: Index, key: pa.Table
+    ) -> Iterator[tuple[pa.Table, RowImages]]:
+        """The row's entry, if the index holds it, with all columns."""
         shape = shape_of(table, index)
         entry = entry_sql(brief.connection, self.schema, table, index)
         _, due = entries_due(brief, entry, self.schema, table, shape, key)
-        found = IndexTable.of(brief, self.schema, shape).find(brief, due, lock=True)
-        states = EntryStates.of(shape, comparable(found.entries), found.marks)
-        if due.num_rows and states.copies(comparable(due)[0]):
-            yield due
+        set_exact_texts(brief)
+        found = IndexTable.of(brief, self.schema, shape).find(brief, due, lock=True, whole=True)
+        values = comparable(found.entries)
+        there = [n for n, v in enumerate(values) if v in comparable(due)]
+        if there:
+            yield due, RowImages(before=[found.images[there[0]]])
 
-    def _restore(self, brief: Brief, shape: EntryShape, entries: pa.Table) -> None:
+    def _restore(
+        self, brief: Brief, shape: EntryShape, entries: pa.Table, images: RowImages
+    ) -> None:
         """Triggers may have deleted the entry with its row: without the row, it is as before."""
         values = comparable(entries)
-        IndexTable.of(brief, self.schema, shape).write(
+        write_entries(
             brief,
+            IndexTable.of(brief, self.schema, shape),
             entries,
             lambda states: [states.init_put(v, n, False) for n, v in enumerate(values)],
+            undone=[images],
         )
 
     def _unless_left(self, work: Callable[[Brief], list[Applied]]) -> Applied:
-        psycopg = require_psycopg()
+        undefined = require_psycopg().errors
 
         def told(brief: Brief) -> list[Applied]:
-            refusing = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.RaiseException)
             try:
                 return work(brief)
-            except refusing as error:
+            except NotWritten as error:
+                raise _Left(ActionOutcome.REFUSED, error.reason) from error
+            except refusing_errors() as error:
                 raise _Left(ActionOutcome.REFUSED, first_line(error)) from error
+            except (undefined.UndefinedTable, undefined.UndefinedFunction) as error:
+                if not error.diag.context:
+                    raise
+                raise _Left(ActionOutcome.REFUSED, _of_trigger(first_line(error))) from error
 
         try:
             return self._insistently(told)[0]
         except _Left as left:
             return left.applied
+
+
+def _of_trigger(words: str) -> str:
+    return (
+        f"a trigger of the table failed: {words}; scrub looks names up in pg_catalog only, so "
+        "write them with their schema in the trigger's function, or give it a SET search_path"
+    )
 
 
 @dataclass(slots=True)
@@ -270,7 +304,7 @@ class _Place:
 
     @property
     def _is_it(self) -> str:
-        return among(key_columns(self.table), self.rows.columns)
+        return among(key_columns(self.table), self.rows.columns, self.rows.equalities)
 
     def _known(self, action: Action) -> list[Column]:
         """The catalog's columns, but for those that the database computes and nobody told."""

@@ -16,26 +16,36 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrub.codec.json_values import to_table
+import pyarrow as pa
+
+from scrub.codec.json_values import from_table, to_table
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
 from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import GaveWay
-from scrub.stores.entry_states import EntryStates, Values, comparable
+from scrub.stores.entry_states import Values, comparable
 from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.briefly import Brief, briefly, patience
 from scrub.stores.postgres.building.entry_sql import entry_sql
 from scrub.stores.postgres.connections import connect, conninfo_of, first_line, require_psycopg
+from scrub.stores.postgres.entry_writing import Written, write_entries
+from scrub.stores.postgres.equality import equalities_of
+from scrub.stores.postgres.hindered_actions import hindered, hindrances_of
+from scrub.stores.postgres.index_hindrances import IndexHindrances
 from scrub.stores.postgres.index_table import IndexTable, lists_of
 from scrub.stores.postgres.journal import PostgresJournal
-from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.quoting import beside_parameters
 from scrub.stores.postgres.relations import columns_of, find_relation, leaves_of
 from scrub.stores.postgres.row_demands import among, expected_entries, key_columns, typed, value_in
 from scrub.stores.postgres.session_locks import holder_of, try_lock, unlock_all
+from scrub.stores.postgres.write_batches import together_or_alone
+from scrub.stores.recovering import by_key, key_names, plain_shape
 from scrub.stores.repairing import (
     Applied,
     JournalRecord,
+    Reason,
+    RowImages,
     RunRecord,
     changes_of,
     entry_of,
@@ -52,6 +62,7 @@ T = TypeVar("T")
 _ATTEMPTS_MAX = 60
 _POLL_SECONDS = 0.05
 _LOCK_ATTEMPTS_MAX = 20
+_PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # names mean what the catalog says
 
 
 class PostgresRepairs:
@@ -87,11 +98,27 @@ class PostgresRepairs:
         with told_in_words():
             found = self.connection.execute(
                 beside_parameters(f"SELECT {names} FROM {relation.sql} AS r WHERE ")
-                + among(columns, described),
+                + among(columns, described, equalities_of(self.connection, relation.oid)),
                 lists_of(wanted),
             ).fetchall()
         there = set(comparable(typed(found, columns)))
         return [key in there for key in comparable(wanted)]
+
+    def entries_of(self, table: Table, index: Index, keys: Sequence[Entry]) -> list[list[Entry]]:
+        shape = plain_shape(table, index)
+        wanted = to_table(keys, key_columns(table)).rename_columns(key_names(table, index))
+        with told_in_words(), self.connection.transaction():
+            self.connection.execute(_PINNED)
+            brief = Brief(self.connection)
+            relation = IndexTable.of(brief, self.schema, shape)
+            if relation.relation.is_filtered:
+                raise StoreUnavailable(
+                    f"row-level security hides entries of {relation.relation.label} from this role"
+                )
+            found = relation.find(brief, wanted, lock=False).entries
+        of = comparable(found.select([column.name for column in shape.indexed]))
+        entries: list[Entry] = list(from_table(found, shape.columns))
+        return by_key(comparable(wanted), of, entries)
 
     def begin(self, record: RunRecord) -> None:
         name = f"scrub repair {self.schema}.{record.table}"
@@ -122,21 +149,53 @@ class PostgresRepairs:
 
         def work(brief: Brief) -> list[Applied]:
             relation = IndexTable.of(brief, self.schema, shape)
+            relation.lock(brief)
+            hindrances = IndexHindrances.of(brief.connection, relation.relation)
             expected = self._expected(brief, table, index, actions)
 
-            def judged(states: EntryStates) -> list[Applied]:
-                return judge(changes, expected, states)
+            def attempt(numbers: Sequence[int]) -> list[Applied]:
+                some = [changes[number] for number in numbers]
+                now = [expected[number] for number in numbers]
+                written = write_entries(
+                    brief,
+                    relation,
+                    given.take(pa.array(numbers, pa.int64())),
+                    lambda states: judge(some, now, states),
+                    hindrances,
+                )
+                self._journal.add(
+                    brief.connection, run, _done([actions[n] for n in numbers], written)
+                )
+                return written.outcomes
 
-            applied = relation.write(brief, given, judged)
-            done = [
-                (_as_deleted(action) if result.beside else action, result)
-                for action, result in zip(actions, applied, strict=True)
-                if result.outcome is ActionOutcome.DONE
-            ]
-            self._journal.add(brief.connection, run, done)
-            return applied
+            whys = [hindered(hindrances, shape, action) for action in actions]
+            return self._applied(brief, whys, attempt)
 
         return self._insistently(work)
+
+    def hindrances(
+        self, table: Table, index: Index, actions: Sequence[Action]
+    ) -> list[Reason | None]:
+        shape = shape_of(table, index)
+        with told_in_words(), self.connection.transaction():
+            self.connection.execute(_PINNED)
+            return hindrances_of(Brief(self.connection), self.schema, shape, actions)
+
+    def _applied(
+        self,
+        brief: Brief,
+        whys: Sequence[Reason | None],
+        attempt: Callable[[Sequence[int]], list[Applied]],
+    ) -> list[Applied]:
+        """What is hindered is told so; the others are attempted."""
+        free = [number for number, why in enumerate(whys) if why is None]
+        applied = dict(zip(free, together_or_alone(brief.connection, free, attempt), strict=True))
+        return [
+            applied[number]
+            if why is None
+            else Applied(ActionOutcome.REFUSED, reason=f"{why[0]}; {why[1]}")
+            for number, why in enumerate(whys)
+        ]
 
     def in_order(self, table: Table, index: Index, actions: Sequence[Action]) -> list[bool]:
         shape = shape_of(table, index)
@@ -165,14 +224,28 @@ class PostgresRepairs:
 
         def work(brief: Brief) -> list[Applied]:
             relation = IndexTable.of(brief, self.schema, shape)
-            applied = relation.write(brief, given, lambda states: judge_undo(changes, states))
-            done = [
-                record
-                for record, result in zip(records, applied, strict=True)
-                if result.outcome in (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
-            ]
-            self._journal.mark_undone(brief.connection, run, done)
-            return applied
+            relation.lock(brief)
+            hindrances = IndexHindrances.of(brief.connection, relation.relation)
+
+            def attempt(numbers: Sequence[int]) -> list[Applied]:
+                some = [changes[number] for number in numbers]
+                applied = write_entries(
+                    brief,
+                    relation,
+                    given.take(pa.array(numbers, pa.int64())),
+                    lambda states: judge_undo(some, states),
+                    hindrances,
+                    [records[number].images or RowImages() for number in numbers],
+                ).outcomes
+                done = [
+                    records[number]
+                    for number, result in zip(numbers, applied, strict=True)
+                    if result.outcome in (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
+                ]
+                self._journal.mark_undone(brief.connection, run, done)
+                return applied
+
+            return self._applied(brief, [hindrances.unfit] * len(records), attempt)
 
         return self._insistently(work)
 
@@ -240,9 +313,7 @@ class PostgresRepairs:
         for number in range(_ATTEMPTS_MAX):
             try:
                 with told_in_words(), briefly(self.connection, patience(self.connection)) as brief:
-                    # Names in expressions mean what they mean for writers.
-                    path = f"pg_catalog, {identifier(self.schema)}, pg_temp"
-                    brief.execute(f"SET LOCAL search_path = {path}")
+                    brief.execute(_PINNED)
                     return work(brief)
             except GaveWay as error:
                 reason = str(error)
@@ -251,6 +322,17 @@ class PostgresRepairs:
             f"other writers were in the way, {_ATTEMPTS_MAX} times in a row ({reason})",
             hint="run the same again: what is repaired is left alone",
         )
+
+
+def _done(
+    actions: Sequence[Action], written: Written[Applied]
+) -> list[tuple[Action, Applied, RowImages]]:
+    """What the journal tells of a batch."""
+    return [
+        (_as_deleted(action) if result.beside else action, result, images)
+        for action, result, images in zip(actions, written.outcomes, written.images, strict=True)
+        if result.outcome is ActionOutcome.DONE
+    ]
 
 
 def _as_deleted(action: Action) -> Action:
@@ -271,6 +353,12 @@ def told_in_words() -> Iterator[None]:
             hint="the role needs SELECT and UPDATE on the table (its rows are locked), SELECT, "
             "INSERT, UPDATE and DELETE on the index, for the journal CREATE on the schema, and to "
             "put lost rows back INSERT on the table (DELETE to undo that)",
+        ) from error
+    except psycopg.errors.UndefinedFunction as error:
+        raise UsageError(
+            f"the database does not know what the catalog says: {first_line(error)}",
+            hint="functions and operators of expressions are looked up in pg_catalog only: write "
+            "the others with their schema in the catalog, as shop.shout(v)",
         ) from error
     except psycopg.Error as error:
         raise StoreUnavailable(

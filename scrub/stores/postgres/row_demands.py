@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of a PostgreSQL table by primary key, and the entries that they should have."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from scrub.stores.entry_states import Values, comparable
 from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
+from scrub.stores.postgres.equality import equal, equalities_of
 from scrub.stores.postgres.index_table import arrays_of, lists_of
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.relations import columns_of, find_relation
@@ -45,6 +46,7 @@ def entries_due(
     """The entries that rows of some keys should have, with the key of each; rows are locked."""
     relation = find_relation(brief.connection, schema, table.relation)
     described = columns_of(brief.connection, relation)
+    equalities = equalities_of(brief.connection, relation.oid)
     columns = key_columns(table)
     names = [value_in("r", described[c.name], c) for c in columns]
     values = entry_values(entry, shape, described)
@@ -52,7 +54,7 @@ def entries_due(
         beside_parameters(
             f"SELECT {entry.covered}, {', '.join(names + values)} FROM {relation.sql} AS r WHERE "
         )
-        + f"{among(columns, described)} FOR SHARE OF r",
+        + f"{among(columns, described, equalities)} FOR SHARE OF r",
         lists_of(keys),
     ).fetchall()
     width = len(columns)
@@ -61,12 +63,20 @@ def entries_due(
     return of_rows, typed([row[1 + width :] for row in covered], shape.columns)
 
 
-def among(columns: Sequence[Column], described: dict[str, ServerColumn]) -> str:
+def among(
+    columns: Sequence[Column],
+    described: Mapping[str, ServerColumn],
+    equalities: Mapping[str, str | None],
+) -> str:
     """Rows, called r, that have one of the keys given as lists."""
     arrays, names = arrays_of(columns)
     same = beside_parameters(
         " AND ".join(
-            f"r.{identifier(c.name)} = k.{identifier(c.name)}::{described[c.name].shown}"
+            equal(
+                f"r.{identifier(c.name)}",
+                equalities[c.name] or "OPERATOR(pg_catalog.=)",
+                f"k.{identifier(c.name)}::{described[c.name].shown}",
+            )
             for c in columns
         )
     )

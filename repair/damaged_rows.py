@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of which a value is known to be wrong: they prove nothing about entries that use it.
+
+An entry made from such a value would spread the damage, and one that differs from it may be the
+last sound copy. So neither is written nor deleted before the row is mended.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from scrub.catalog.expressions import BadExpression, columns_used
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.repair import Entry
+from scrub.model.table import Column, Index, Table
+from scrub.stores.repairing import Reason
+
+DAMAGED: Reason = (
+    "the row is damaged: a value that this index uses is one that its column cannot have, so it "
+    "proves nothing about the entry",
+    "correct the row first, as its own defect says; then check and repair again",
+)
+_PHYSICAL = (
+    DefectKind.NULL_VIOLATION,
+    DefectKind.INVALID_ENCODING,
+    DefectKind.INVALID_COMPOSITE,
+    DefectKind.MISSING_FAMILY,
+)
+
+
+@dataclass(slots=True)
+class DamagedRows:
+    """The columns of each row that are damaged; None stands for the whole row."""
+
+    columns: dict[tuple[str, str], set[str | None]] = field(default_factory=dict)
+
+    def concern(self, defect: Defect, table: Table | None, index: Index | None) -> bool:
+        """Whether an entry depends on a damaged value of its row."""
+        if defect.primary_key is None or table is None or index is None:
+            return False
+        damaged = self.columns.get((defect.table, _key(defect.primary_key)), set())
+        if not damaged:
+            return False
+        return None in damaged or not damaged.isdisjoint(_used(table, index))
+
+
+def damaged_rows(defects: Iterable[Defect]) -> DamagedRows:
+    """From the defects of the rows themselves."""
+    found = DamagedRows()
+    for defect in defects:
+        if defect.kind in _PHYSICAL and defect.index is None and defect.primary_key is not None:
+            place = (defect.table, _key(defect.primary_key))
+            found.columns.setdefault(place, set()).add(defect.column)
+    return found
+
+
+def has_forbidden_null(entry: Entry | None, columns: Iterable[Column]) -> bool:
+    """Whether an entry holds NULL where its row never may."""
+    return entry is not None and any(
+        entry.get(column.name) is None and not column.nullable for column in columns
+    )
+
+
+def _used(table: Table, index: Index) -> set[str]:
+    """Columns of the table that decide what the entry of a row is."""
+    names = [column.name for column in table.columns]
+    found = {column.source for column in index.entry if not column.is_expression}
+    try:
+        for text in index.expressions:
+            found.update(columns_used(text, names, index.dialect))
+    except BadExpression:
+        return set(names)  # nobody can tell, so it may be any
+    return found
+
+
+def _key(key: Entry) -> str:
+    return repr(sorted(key.items()))

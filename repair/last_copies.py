@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What other indexes hold of rows that the table does not have, before their entries are deleted.
+
+An entry whose row is gone is ordinary if it is alone: the deletion did not reach its index. If
+others of the table hold the row too, it was probably lost, whichever index was asked for.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from scrub.errors import RelationMissing, ScrubError
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.repair import Entry
+from scrub.model.table import Index, Table
+from scrub.stores.recovering import kept_indexes
+
+BATCH_KEYS_MAX = 10_000
+
+
+class EntriesByKey(Protocol):
+    """A store that finds the entries of rows, whether or not the rows are there."""
+
+    def rows_there(self, table: Table, keys: Sequence[Entry]) -> Sequence[bool]:
+        """Whether the table has a row of each primary key now."""
+
+    def entries_of(
+        self, table: Table, index: Index, keys: Sequence[Entry]
+    ) -> Sequence[Sequence[Entry]]:
+        """What an index holds of each primary key: the columns that come from the row as they are.
+
+        Raises RelationMissing if there is no such index, and another ScrubError if it cannot tell.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """What was found out about rows whose entries a repair would delete."""
+
+    present: Sequence[tuple[str, Entry]] = ()  # rows that are there after all
+    entries: Sequence[Defect] = ()  # of absent rows, in indexes that were not asked for
+    unread: Mapping[str, str] = field(default_factory=dict)  # indexes, and why they cannot tell
+
+
+def siblings_of(
+    defects: Sequence[Defect],
+    table: Table,
+    store: EntriesByKey,
+    looked_at: Collection[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> Siblings:
+    """Ask every index of the table but those `looked_at`, whose defects are all told already."""
+    keys = _dangling_keys(defects)
+    others = [index for index in kept_indexes(table) if index.name not in looked_at]
+    told_by = {d.index for d in defects if d.kind is DefectKind.DANGLING}
+    if not keys or len(kept_indexes(table)) <= 1 or (not others and len(told_by) <= 1):
+        return Siblings()
+    there = store.rows_there(table, keys)
+    present = [(table.name, key) for key, is_there in zip(keys, there, strict=True) if is_there]
+    absent = [key for key, is_there in zip(keys, there, strict=True) if not is_there]
+    entries: list[Defect] = []
+    unread: dict[str, str] = {}
+    known = {(d.index, _hashable(d.primary_key)) for d in defects if d.kind is DefectKind.DANGLING}
+    for index in others if absent else ():
+        tell(index.name)
+        try:
+            found = store.entries_of(table, index, absent)
+        except RelationMissing:
+            continue  # what is not there holds nothing
+        except ScrubError as error:
+            unread[index.name] = str(error)
+            continue
+        entries += [
+            _told(table, index, key, entry)
+            for key, held in zip(absent, found, strict=True)
+            if (index.name, _hashable(key)) not in known
+            for entry in held
+        ]
+    return Siblings(present, entries, unread)
+
+
+def _dangling_keys(defects: Sequence[Defect]) -> list[Entry]:
+    keys = {
+        _hashable(defect.primary_key): defect.primary_key
+        for defect in defects
+        if defect.kind is DefectKind.DANGLING and defect.primary_key
+    }
+    return list(keys.values())
+
+
+def _told(table: Table, index: Index, key: Entry, entry: Entry) -> Defect:
+    """An entry of an absent row, as a check would tell it."""
+    return Defect(
+        kind=DefectKind.DANGLING,
+        table=table.name,
+        index=index.name,
+        primary_key=key,
+        index_key=None,
+        expected=None,
+        actual=entry,
+        snapshot="",
+    )
+
+
+def _hashable(key: Entry | None) -> str:
+    return repr(sorted((key or {}).items()))

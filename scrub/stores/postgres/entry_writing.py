@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing what was judged to an index table in PostgreSQL, and reading it back.
+
+An entry that is replaced keeps its row: only the columns that differ are updated. Every row that is
+written is read back in the same transaction, with all columns, after all constraints were enforced.
+If it is not there as it was written, nothing counts as done.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from scrub.model.entry_shape import MARK, Tombstones
+from scrub.stores.entry_states import EntryStates, Values, comparable
+from scrub.stores.postgres.building.briefly import Brief
+from scrub.stores.postgres.index_hindrances import (
+    DELETE,
+    INSERT,
+    UPDATE,
+    IndexHindrances,
+    referred_places,
+)
+from scrub.stores.postgres.index_table import (
+    FoundEntries,
+    IndexTable,
+    Place,
+    arrays_of,
+    lists_of,
+    lists_of_places,
+)
+from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.whole_rows import set_exact_texts, typed_places
+from scrub.stores.repairing import Image, RowImages
+
+T = TypeVar("T")
+
+_CHANGED_SINCE = "other columns of the entry have changed since"
+
+
+class NotWritten(Exception):
+    """A write that the index table did not take as it was; what was done is to be rolled back."""
+
+    def __init__(self, reason: str, is_conflict: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.is_conflict = is_conflict  # whether the index holds something else by now
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[T]):
+    """What became of each of the given entries, and the rows that it changed."""
+
+    outcomes: list[T]
+    images: list[RowImages]
+
+
+def write_entries(
+    brief: Brief,
+    table: IndexTable,
+    given: pa.Table,
+    judge: Callable[[EntryStates], list[T]],
+    hindrances: IndexHindrances | None = None,
+    undone: Sequence[RowImages] = (),
+) -> Written[T]:
+    """Judge and write; with `undone`, bring back what these changes did, row by row."""
+    table.lock(brief)
+    set_exact_texts(brief)
+    hindrances = hindrances or IndexHindrances.of(brief.connection, table.relation)
+    found = table.find(brief, given, lock=True, whole=True)
+    states = EntryStates.of(table.shape, comparable(found.entries), found.marks)
+    outcomes = judge(states)
+    work = _Work(brief, table, hindrances, given, found, states, undone)
+    return Written(outcomes, work.done())
+
+
+@dataclass(slots=True)
+class _Work:
+    brief: Brief
+    table: IndexTable
+    hindrances: IndexHindrances
+    given: pa.Table
+    found: FoundEntries
+    states: EntryStates
+    undone: Sequence[RowImages]
+    _before: dict[int, list[Image]] = field(default_factory=dict)
+    _after: dict[int, list[Image]] = field(default_factory=dict)
+
+    def done(self) -> list[RowImages]:
+        updates, deletes, inserts = self.states.updates, self.states.deletes, self.states.inserts
+        if updates or deletes or inserts:
+            self._demand_unhindered()
+            self._demand_as_left()
+            updated = self._update(updates)
+            self._delete(list(deletes))
+            inserted = self._insert(inserts)
+            self.brief.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            self._read_back(updated, inserted, inserts)
+        numbers = range(self.given.num_rows)
+        return [
+            RowImages(tuple(self._before.get(n, ())), tuple(self._after.get(n, ())))
+            for n in numbers
+        ]
+
+    # ---- before ----
+
+    def _demand_unhindered(self) -> None:
+        """Nothing may be set off, and no row that refers to an entry may lose it."""
+        deletes = [self.found.places[number] for number in self.states.deletes]
+        for event, some in (
+            (DELETE, deletes),
+            (INSERT, self.states.inserts),
+            (UPDATE, self.states.updates),
+        ):
+            changed = self._changed_columns() if event == UPDATE else frozenset()
+            why = self.hindrances.fired(event, changed) if some else None
+            if why is not None:
+                raise NotWritten(f"{why[0]}; {why[1]}")
+        self._demand_unreferred(DELETE, deletes, self.hindrances.referring(DELETE))
+        changed = self._changed_columns()
+        places = [self.found.places[number] for number, _, _ in self.states.updates]
+        self._demand_unreferred(UPDATE, places, self.hindrances.referring(UPDATE, changed))
+
+    def _demand_unreferred(
+        self, event: str, places: Sequence[Place], references: Iterable[Any]
+    ) -> None:
+        for reference in references if places else ():
+            if not reference.is_seen:
+                raise NotWritten("; ".join(reference.unseen))
+            relation = self.table.relation
+            if referred_places(self.brief.connection, relation, reference, places):
+                does = self.hindrances.effect(reference, event)
+                raise NotWritten("; ".join(reference.referring(does)))
+
+    def _demand_as_left(self) -> None:
+        """Of an undo: what it removes or changes is, in all columns, what the repair left."""
+        if not self.undone:
+            return
+        left = {by: list(images.after) for by, images in enumerate(self.undone) if images}
+        for number, by in self.states.deletes.items():
+            image = self.found.images[number]
+            if by in left and image not in left[by]:
+                raise NotWritten(_CHANGED_SINCE, is_conflict=True)
+            if by in left:
+                left[by].remove(image)
+        for number, by, _ in self.states.updates:
+            images = self.undone[by]
+            for name in _differing(images.before[0], images.after[0]) if images else ():
+                if self.found.images[number].get(name) != images.after[0][name]:
+                    raise NotWritten(_CHANGED_SINCE, is_conflict=True)
+        known = {name for one in self.undone for image in one.before for name in image}
+        if absent := sorted(known - self.table.columns.keys()):
+            raise NotWritten(
+                f"{self.table.relation.label} no longer has the column {', '.join(absent)}, so "
+                "what was there cannot be restored"
+            )
+
+    # ---- updates ----
+
+    def _changed_columns(self) -> frozenset[str]:
+        return frozenset(n for number, by, _ in self.states.updates for n in self._set(number, by))
+
+    def _set(self, number: int, by: int) -> list[str]:
+        """The columns in which a found entry and the one that takes its place differ."""
+        if self.undone and self.undone[by]:
+            images = self.undone[by]
+            differing = _differing(images.before[0], images.after[0])
+            return [name for name in differing if name not in self.hindrances.generated]
+        there, wanted = self._values_found(number), self._values_given(by)
+        names = self.table.shape.names
+        return [n for n, a, b in zip(names, there, wanted, strict=True) if repr(a) != repr(b)]
+
+    def _update(self, updates: Sequence[tuple[int, int, bool]]) -> dict[Place, tuple[int, int]]:
+        """Change rows in their place; where each is now, with its numbers found and given."""
+        where: dict[Place, tuple[int, int]] = {}
+        groups: dict[tuple[str, ...], list[tuple[int, int, bool]]] = {}
+        for number, by, is_dead in updates:
+            self._before.setdefault(by, []).insert(0, self.found.images[number])
+            names = tuple(self._set(number, by))
+            groups.setdefault(names, []).append((number, by, is_dead))
+        for names, some in groups.items():
+            for place, number, by in self._updated(names, some):
+                where[place] = (number, by)
+        if len(where) != len(updates):
+            raise NotWritten(self._suppressed)
+        return where
+
+    def _updated(
+        self, names: Sequence[str], some: Sequence[tuple[int, int, bool]]
+    ) -> list[tuple[Place, int, int]]:
+        if self.undone and any(self.undone[by] for _, by, _ in some):
+            return [one for number, by, _ in some for one in self._updated_back(names, number, by)]
+        table = self.table
+        columns = [column for column in table.shape.columns if column.name in names]
+        arrays, listed = arrays_of(columns)
+        sets = [f"{_name(c.name)} = k.{_name(c.name)}::{table.type_of(c.name)}" for c in columns]
+        values = self._entries([(by, is_dead) for _, by, is_dead in some])
+        parameters = lists_of(values.select([column.name for column in columns]))
+        extra, extra_names = "", ""
+        if table.is_marked:
+            sets.append(f"{_name(MARK)} = k.{_name(MARK)}")
+            extra, extra_names = ", %s::boolean[]", f", {_name(MARK)}"
+            parameters.append([is_dead for _, _, is_dead in some])
+        if not sets:  # equal for us, as 0 and -0 are: nothing to write
+            return [(self.found.places[number], number, by) for number, by, _ in some]
+        places = lists_of_places([self.found.places[number] for number, _, _ in some])
+        arrays = f", {arrays}" if arrays else ""
+        listed = f", {listed}" if listed else ""
+        rows = self.brief.execute(
+            f"UPDATE {table.sql} AS t SET {', '.join(sets)} "
+            f"FROM unnest(%s::bigint[], %s::tid[], %s::integer[]{arrays}{extra}) "
+            f"AS k(scrub_relation, scrub_place, scrub_number{listed}{extra_names}) "
+            "WHERE t.tableoid = k.scrub_relation AND t.ctid = k.scrub_place "
+            "RETURNING k.scrub_number, t.tableoid::bigint, t.ctid::text",
+            [*places, list(range(len(some))), *parameters],
+        ).fetchall()
+        return [((row[1], row[2]), some[row[0]][0], some[row[0]][1]) for row in rows]
+
+    def _updated_back(
+        self, names: Sequence[str], number: int, by: int
+    ) -> list[tuple[Place, int, int]]:
+        """Of an undo: the columns get the very texts that they had."""
+        table, image = self.table, self.undone[by].before[0]
+        if not names:
+            return [(self.found.places[number], number, by)]
+        sets = [f"{_name(name)} = %s::{table.type_of(name)}" for name in names]
+        rows = self.brief.execute(
+            f"UPDATE {table.sql} AS t SET {', '.join(sets)} "
+            "WHERE t.tableoid = %s::oid AND t.ctid = %s::tid "
+            "RETURNING t.tableoid::bigint, t.ctid::text",
+            [*(image[name] for name in names), *self.found.places[number]],
+        ).fetchall()
+        return [((row[0], row[1]), number, by) for row in rows]
+
+    # ---- deletes and inserts ----
+
+    def _delete(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            by = self.states.deletes[number]
+            if by is not None:
+                self._before.setdefault(by, []).append(self.found.images[number])
+        if not numbers:
+            return
+        done = self.brief.execute(
+            f"DELETE FROM {self.table.sql} AS t USING unnest(%s::bigint[], %s::tid[]) "
+            "AS p(relation, place) WHERE t.tableoid = p.relation AND t.ctid = p.place",
+            lists_of_places([self.found.places[number] for number in numbers]),
+        )
+        if done.rowcount != len(numbers):
+            raise NotWritten(self._suppressed)
+
+    def _insert(self, inserts: Sequence[tuple[int, bool]]) -> list[Place]:
+        restored = [image for image in self._restored(inserts) if image is not None]
+        places = self._inserted_back(restored)
+        if new := [one for one in inserts if not (self.undone and self.undone[one[0]])]:
+            places += self._inserted(new)
+        if len(places) != len(inserts):
+            raise NotWritten(self._suppressed)
+        return places
+
+    def _restored(self, inserts: Sequence[tuple[int, bool]]) -> list[Image | None]:
+        """Of an undo: the image that each insert brings back, in the order of its change."""
+        updated = {by for _, by, _ in self.states.updates}
+        left = {
+            by: list(images.before[1 if by in updated else 0 :])
+            for by, images in enumerate(self.undone)
+            if images
+        }
+        return [left[by].pop(0) if left.get(by) else None for by, _ in inserts]
+
+    def _inserted(self, inserts: Sequence[tuple[int, bool]]) -> list[Place]:
+        """In the order of the key, as every writer of ours does, against deadlocks."""
+        table = self.table
+        new = self._entries(inserts)
+        columns = [c for c in table.shape.columns if c.name not in self.hindrances.generated]
+        arrays, names = arrays_of(columns)
+        values = [f"k.{_name(c.name)}::{table.type_of(c.name)}" for c in columns]
+        targets = [_name(column.name) for column in columns]
+        parameters = lists_of(new.select([column.name for column in columns]))
+        if table.is_marked:
+            arrays, names = f"{arrays}, %s::boolean[]", f"{names}, {_name(MARK)}"
+            values.append(f"k.{_name(MARK)}")
+            targets.append(_name(MARK))
+            parameters.append([is_dead for _, is_dead in inserts])
+        keys = {column.name for column in (*table.shape.indexed, *table.shape.suffix)}
+        order = [str(n + 1) for n, column in enumerate(columns) if column.name in keys]
+        rows = self.brief.execute(
+            f"INSERT INTO {table.sql} AS t ({', '.join(targets)}) OVERRIDING SYSTEM VALUE "
+            f"SELECT {', '.join(values)} FROM unnest({arrays}) AS k({names}) "
+            f"ORDER BY {', '.join(order)} RETURNING t.tableoid::bigint, t.ctid::text",
+            parameters,
+        ).fetchall()
+        return [(row[0], row[1]) for row in rows]
+
+    def _inserted_back(self, images: Sequence[Image]) -> list[Place]:
+        """Rows as they were, in the columns that take a value."""
+        places: list[Place] = []
+        for image in images:
+            columns = [
+                column
+                for column in self.table.columns.values()
+                if column.name in image and column.name not in self.hindrances.generated
+            ]
+            rows = self.brief.execute(
+                f"INSERT INTO {self.table.sql} AS t "
+                f"({', '.join(_name(column.name) for column in columns)}) OVERRIDING SYSTEM VALUE "
+                f"VALUES ({typed_places(columns)}) RETURNING t.tableoid::bigint, t.ctid::text",
+                [image[column.name] for column in columns],
+            ).fetchall()
+            places += [(row[0], row[1]) for row in rows]
+        return places
+
+    # ---- afterwards ----
+
+    def _read_back(
+        self,
+        updated: Mapping[Place, tuple[int, int]],
+        inserted: Sequence[Place],
+        inserts: Sequence[tuple[int, bool]],
+    ) -> None:
+        places = [*updated, *inserted]
+        if not places:
+            return
+        now = self.table.at(self.brief, places)
+        if len(now.places) != len(places):
+            raise NotWritten(self._suppressed)
+        values = comparable(now.entries)
+        there = dict(zip(now.places, zip(values, now.images, strict=True), strict=True))
+        dead = {by for _, by, is_dead in self.states.updates if is_dead}
+        for place, (number, by) in updated.items():
+            self._demand_updated(number, by, *there.pop(place), is_dead=by in dead)
+        restored = self._restored(inserts)
+        wanted = comparable(self._entries(inserts))
+        for (by, _), image, entry in zip(inserts, restored, wanted, strict=True):
+            self._after.setdefault(by, []).append(self._taken(there, entry, image))
+
+    def _demand_updated(
+        self, number: int, by: int, values: Values, image: Image, is_dead: bool
+    ) -> None:
+        written = set(self._set(number, by))
+        before = self.found.images[number]
+        computed = self.hindrances.generated
+        if self.undone and self.undone[by]:
+            texts = self.undone[by].before[0]
+            wrong = [name for name in written if image[name] != texts[name]]
+        else:
+            wanted = comparable(self._entries([(by, is_dead)]))[0]
+            names = self.table.shape.names
+            wrong = [n for n, a, b in zip(names, values, wanted, strict=True) if a != b]
+        kept = image.keys() - written - computed - {MARK}
+        wrong += [name for name in kept if image[name] != before[name]]
+        if wrong:
+            raise NotWritten(self._altered(wrong))
+        self._after.setdefault(by, []).insert(0, image)
+
+    def _taken(
+        self, there: dict[Place, tuple[Values, Image]], entry: Values, image: Image | None
+    ) -> Image:
+        """The row that an insert has left, which is not taken for another's."""
+        for place, (values, found) in there.items():
+            is_it = values == entry if image is None else image.items() <= found.items()
+            if is_it:
+                del there[place]
+                return found
+        raise NotWritten(self._altered([]))
+
+    # ---- values ----
+
+    def _entries(self, some: Sequence[tuple[int, bool]]) -> pa.Table:
+        """Given entries by number, some as tombstones."""
+        shape = self.table.shape
+        new = self.given.take(pa.array([number for number, _ in some], pa.int64()))
+        if shape.tombstones is not Tombstones.NULL_VALUE:
+            return new
+        dead = pa.array([is_dead for _, is_dead in some], pa.bool_())
+        for column in shape.stored:
+            place = new.schema.get_field_index(column.name)
+            new = new.set_column(place, column.name, pc.if_else(dead, None, new.column(place)))
+        return new
+
+    def _values_found(self, number: int) -> Values:
+        return comparable(self.found.entries.slice(number, 1))[0]
+
+    def _values_given(self, number: int) -> Values:
+        is_dead = next(dead for _, by, dead in self.states.updates if by == number)
+        return comparable(self._entries([(number, is_dead)]))[0]
+
+    @property
+    def _suppressed(self) -> str:
+        return (
+            f"a trigger or a rule of {self.table.relation.label} suppressed the write or changed "
+            "it, so it was rolled back"
+        )
+
+    def _altered(self, names: Sequence[str]) -> str:
+        which = f" in column {', '.join(sorted(names))}" if names else ""
+        return (
+            f"{self.table.relation.label} holds something else than was written{which}: a trigger "
+            "or the type of a column changed it, so it was rolled back"
+        )
+
+
+def _differing(before: Image, after: Image) -> list[str]:
+    return [name for name in before if before[name] != after.get(name)]
+
+
+def _name(name: str) -> str:
+    return beside_parameters(identifier(name))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole rows of a relation as text that restores them byte for byte.
+
+An index table may have columns that the catalog does not know, and a number may have a scale, an
+array bounds, that the catalog's type leaves out. So each column is written by its type's output
+function and read by its input function, under settings that make the two inverse.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from scrub.stores.postgres.building.briefly import Brief
+from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.repairing import Image
+
+_EXACT = (
+    "extra_float_digits = 3",
+    "DateStyle = 'ISO, YMD'",
+    "IntervalStyle = 'postgres'",
+    "TimeZone = 'UTC'",
+    "bytea_output = 'hex'",
+    "lc_monetary = 'C'",
+    "xmloption = 'content'",
+)
+
+
+def set_exact_texts(brief: Brief) -> None:
+    """For this transaction: texts of values lose nothing, and are read as they were written."""
+    for setting in _EXACT:
+        brief.connection.execute(f"SET LOCAL {setting}")
+
+
+def image_sql(alias: str, columns: Iterable[ServerColumn]) -> str:
+    """All columns of a row as one array; `format` calls output functions, a cast might not."""
+    texts = []
+    for column in columns:
+        value = f"{alias}.{identifier(column.name)}"
+        # IS NULL is true of a composite value whose fields are NULL, which is not a NULL.
+        texts.append(
+            f"CASE WHEN pg_catalog.num_nulls({value}) = 0 THEN pg_catalog.format('%s', {value}) END"
+        )
+    return beside_parameters(f"ARRAY[{', '.join(texts)}]::pg_catalog.text[]")
+
+
+def image_of(columns: Iterable[str], texts: Sequence[str | None]) -> Image:
+    return dict(zip(columns, texts, strict=True))
+
+
+def typed_places(columns: Sequence[ServerColumn]) -> str:
+    """Places for the texts of one row, read by the input functions of the columns' types.
+
+    The driver sends texts without a type, so the server takes the one that is written here.
+    """
+    return ", ".join(f"%s::{beside_parameters(column.shown)}" for column in columns)
