@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from repair.recovering import Places, not_recovered, places_wanted, recovery_of
 from scrub.codec.json_values import to_table
+from scrub.codec.rejected import rejected_rows
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.index_shape import shape_of
 from scrub.model.repair import (
@@ -22,7 +23,7 @@ from scrub.model.repair import (
     RepairPlan,
     ToldEntry,
 )
-from scrub.model.table import Index, Table
+from scrub.model.table import Column, Index, Table
 
 Reason = tuple[str, str]
 
@@ -154,7 +155,7 @@ def _action(defect: Defect, table: Table | None, index: Index | None) -> Action 
         return _OUTDATED
     if any(column.type is None for column in index.entry):
         return _NO_TYPE
-    return planned if _fits(planned, table, index) else _OUTDATED
+    return _not_fitting(planned, table, index) or planned
 
 
 def _lost(table: Table) -> Reason:
@@ -178,25 +179,43 @@ def _recovery(row: LostRow, table: Table, wanted: Places) -> Action | Reason:
         index = table.index(told.index)
         if any(column.type is None for column in index.entry):
             return not_recovered(_NO_TYPE)
-        if not _fits(replace(planned, before=told.entry, after=None), table, index):
-            return not_recovered(_OUTDATED)
+        of_entry = replace(planned, before=None, after=told.entry)
+        if reason := _not_fitting(of_entry, table, index):
+            return not_recovered(reason)
     return planned
 
 
-def _fits(action: Action, table: Table, index: Index) -> bool:
-    """Whether each entry has the columns of the index, and values of their types."""
+def _not_fitting(action: Action, table: Table, index: Index) -> Reason | None:
+    """Why an entry is not one of the index: other columns, no values, or values to be rejected."""
     entries = [entry for entry in (action.before, action.after) if entry is not None]
     columns = shape_of(table, index).columns
     names = {column.name for column in columns}
+    key = action.primary_key or {}
+    if any(entry.keys() != names for entry in entries) or len(key) != len(table.primary_key):
+        return _OUTDATED
     try:
-        key = action.primary_key or {}
         to_table([key], [table.column(name) for name in table.primary_key])
-        to_table(entries, columns)
-        return all(entry.keys() == names for entry in entries) and len(key) == len(
-            table.primary_key
-        )
+        return _rejected(action, columns)
     except (KeyError, ValueError, TypeError, ArithmeticError, AttributeError):
-        return False  # what is told of infinite times, too, is no time
+        return _OUTDATED
+
+
+def _rejected(action: Action, columns: Sequence[Column]) -> Reason | None:
+    """A value that is evidence of nothing is neither written nor a reason to delete."""
+    told = {"row": action.after, "entry": action.before}
+    entries = {whose: entry for whose, entry in told.items() if entry is not None}
+    values = to_table(entries.values(), columns)
+    for column, array in zip(columns, values.columns, strict=True):
+        for place in rejected_rows(array.chunk(0), column):
+            whose = [*entries][place]
+            if whose == "entry" and entries[whose][column.name] is None:
+                continue  # NULL where it must not be: that is what a repair is for
+            return (
+                f"the {whose} has a value in {column.name} that the column cannot hold, which "
+                "is evidence of nothing",
+                f"correct the {whose} by hand, and check again",
+            )
+    return None
 
 
 def _planned(defect: Defect) -> Action | Reason:
