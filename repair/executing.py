@@ -51,7 +51,10 @@ class Executor:
         for index, batch in self._batches(entries):
             began = len(done)
             applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
-            done += [DoneAction(a, r.outcome) for a, r in zip(batch, applied, strict=True)]
+            done += [
+                DoneAction(a, r.outcome, reason=r.reason)
+                for a, r in zip(batch, applied, strict=True)
+            ]
             self.tell(len(done))
             pace.rest(len(done) - began, self.rows_per_second)
         deleted = [one.action for one in done if _was_deleted(one)]
