@@ -18,6 +18,16 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from checks.canary import canary_frame, has_native
 from checks.culprits import Culprits
+from checks.damaged_rows import (
+    DAMAGED,
+    damage_told,
+    damaged_keys,
+    damaged_rows,
+    decided,
+    undecided_by_slot,
+    undecided_in,
+    without_damaged,
+)
 from checks.diagnosis import Failure
 from checks.drill_down import Chosen, differing_buckets, join_groups
 from checks.entries import actual_entries, expected_entries
@@ -59,6 +69,7 @@ from scrub.spark.failures import cause_in_worker, reason_of
 from scrub.spark.session import shares_python
 from scrub.spark.watching import watched
 from scrub.stores.base import ReadableStore
+from scrub.stores.row_entries import columns_believed
 from scrub.stores.unreadable import UnreadableSplit
 
 
@@ -161,14 +172,14 @@ class _Run:
         many: list[Slot] = []
         for table in self.plan.tables:
             of_table = [s for s in self.slots if s.table is table and s.number in self.comparing]
-            differing: list[tuple[Slot, pa.Table]] = []
+            differing: list[tuple[Slot, pa.Table, pa.Table]] = []
             for slot in of_table:
                 self._progress(f"{slot.label}: the database compares", 0, None)
                 try:
                     if (entries := self._compare_in_store(slot)) is None:
                         many.append(slot)
                     elif entries.num_rows:
-                        differing.append((slot, entries))
+                        differing.append((slot, entries, self._keys_rejected(slot)))
                 except StoreUnavailable as error:
                     self.unread.slots[slot.number] = str(error)
             if differing:
@@ -190,14 +201,23 @@ class _Run:
             return pa.table({})
         return store.entries_that_differ(expected, actual, compared)
 
-    def _name_compared(self, differing: Sequence[tuple[Slot, pa.Table]]) -> None:
+    def _keys_rejected(self, slot: Slot) -> pa.Table:
+        expected, _ = sources_of(slot, self.relations)
+        columns = columns_believed(slot.table.table, slot.index)
+        return self.comparing[slot.number].keys_rejected(expected, columns)
+
+    def _name_compared(self, differing: Sequence[tuple[Slot, pa.Table, pa.Table]]) -> None:
+        """Name what differs: slots, their differing entries, and the keys of damaged rows."""
         self._progress("naming defects", 0, None)
-        slots = [slot for slot, _ in differing]
-        frames = [defects_of(self.spark, slot, entries) for slot, entries in differing]
+        slots = [slot for slot, _, _ in differing]
+        frames = [defects_of(self.spark, slot, entries) for slot, entries, _ in differing]
+        damaged = [damaged_keys(self.spark, *of_slot) for of_slot in differing]
+        frames += [frame for frame in damaged if frame is not None]
         with translated():
             frame = reduce(DataFrame.unionAll, frames)
             defects = NamedDefects(frame, tuple(frame.collect()))
-            if _is_repeated(counts := _count(defects)):
+            defects, counts = self._leave_undecided(defects, slots)
+            if _is_repeated(counts):
                 defects = NamedDefects(one_duplicate_per_key(defects.frame, slots))
                 counts = _count(defects)
             for slot in slots:
@@ -319,6 +339,9 @@ class _Run:
             return frames[relation.number]
 
         defects = name_defects(of_run, run.relations, rows_of, few)
+        for slot in of_run:
+            table, _ = relations_of(slot, run.relations)
+            defects = defects.unionAll(damaged_rows(rows_of(table), table, slot))
         try:
             if few.issuperset(frames):
                 yield NamedDefects(defects, tuple(defects.collect()))
@@ -371,10 +394,11 @@ class _Run:
         chosen: Chosen,
     ) -> None:
         """Count defects, settle them if asked to, and collect those to be shown."""
-        counts = _count(defects)
+        defects, counts = self._leave_undecided(defects, slots)
         for slot in slots:
             self._note_strategy(slot, chosen)
-            if slot.number not in counts and self.plan.strategy is not Strategy.MERGE:
+            named = slot.number in counts or self.found[slot.number].undecided
+            if not named and self.plan.strategy is not Strategy.MERGE:
                 self.found[slot.number].incomplete = (
                     "fingerprints differ, but the entries agree: "
                     "the data changed while it was read; run the check again"
@@ -391,12 +415,35 @@ class _Run:
         for slot in slots:
             found = self.found[slot.number]
             of_slot = counts.get(slot.number, {})
-            found.undecided = sum(of_slot.get(kind, 0) for kind in undecidable[slot.number])
+            found.undecided += sum(of_slot.get(kind, 0) for kind in undecidable[slot.number])
             found.counts = {
                 kind: n for kind, n in of_slot.items() if kind not in undecidable[slot.number]
             }
         if any(self.found[slot.number].counts for slot in slots):
             self._collect(defects.decided(undecidable))
+
+    def _leave_undecided(
+        self, defects: NamedDefects, slots: Sequence[Slot]
+    ) -> tuple[NamedDefects, Counts]:
+        """The defects without what rows that prove nothing could explain, and their counts."""
+        undecided: dict[int, int] = {}
+        if defects.held is not None:
+            undecided = undecided_by_slot(defects.held)
+            counts = _count(defects := decided(defects))
+        else:
+            rows = defects.counted().collect()
+            if any(row["kind"] == DAMAGED for row in rows):
+                undecided = {r["slot"]: r["count"] for r in undecided_in(defects.frame).collect()}
+                counts = _count(defects := decided(defects))
+            else:
+                defects = without_damaged(defects)
+                counts = as_counts((row["slot"], row["kind"], row["count"]) for row in rows)
+        for slot in slots:
+            found = self.found[slot.number]
+            found.undecided = undecided.get(slot.number, 0)
+            if found.undecided:
+                found.incomplete = damage_told(slot, found.undecided)
+        return defects, counts
 
     def _note_strategy(self, slot: Slot, chosen: Chosen) -> None:
         found = self.found[slot.number]

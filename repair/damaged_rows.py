@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from scrub.catalog.expressions import BadExpression, columns_used
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Entry
-from scrub.model.table import Column, Index, Table
+from scrub.model.table import Index, Table
 from scrub.stores.repairing import Reason
 
 DAMAGED: Reason = (
@@ -51,13 +51,6 @@ def damaged_rows(defects: Iterable[Defect]) -> DamagedRows:
             place = (defect.table, _key(defect.primary_key))
             found.columns.setdefault(place, set()).add(defect.column)
     return found
-
-
-def has_forbidden_null(entry: Entry | None, columns: Iterable[Column]) -> bool:
-    """Whether an entry holds NULL where its row never may."""
-    return entry is not None and any(
-        entry.get(column.name) is None and not column.nullable for column in columns
-    )
 
 
 def _used(table: Table, index: Index) -> set[str]:

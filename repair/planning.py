@@ -8,13 +8,12 @@ where it is the row itself that is wrong, or where nobody can tell, a person has
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from repair.damaged_rows import DAMAGED, DamagedRows, damaged_rows, has_forbidden_null
+from repair.damaged_rows import DAMAGED, DamagedRows, damaged_rows
+from repair.fitting import OUTDATED, not_fitting
 from repair.last_copies import Siblings
 from repair.lost_rows import key_of, lost_rows
 from repair.recovering import Places, not_recovered, places_wanted, recovery_of
-from scrub.codec.json_values import to_table
 from scrub.model.defect import Defect, DefectKind
-from scrub.model.index_shape import shape_of
 from scrub.model.repair import (
     Action,
     ActionKind,
@@ -192,10 +191,6 @@ _SHARED: Reason = (
     "an invalid index behind",
     "correct the rows that share a key, and repair then",
 )
-_OUTDATED: Reason = (
-    "what the defect says does not fit the index as the catalog has it",
-    "check again with this catalog, and repair from that",
-)
 _NO_TYPE: Reason = (
     "the type of an expression of the index is not known",
     "write `type:` beside its `as:` in the catalog",
@@ -207,14 +202,10 @@ def _action(defect: Defect, table: Table | None, index: Index | None) -> Action 
     if not isinstance(planned, Action):
         return planned
     if table is None or index is None:
-        return _OUTDATED
+        return OUTDATED
     if any(column.type is None for column in index.entry):
         return _NO_TYPE
-    if not _fits(planned, table, index):
-        return _OUTDATED
-    # What the check calls wrong in a row is never written into an index.
-    is_damaged = has_forbidden_null(planned.after, shape_of(table, index).columns)
-    return DAMAGED if is_damaged else planned
+    return not_fitting(planned, table, index) or planned
 
 
 def _not_known(unread: Mapping[str, str]) -> Reason:
@@ -255,25 +246,10 @@ def _recovery(row: LostRow, table: Table, wanted: Places) -> Action | Reason:
         index = table.index(told.index)
         if any(column.type is None for column in index.entry):
             return not_recovered(_NO_TYPE)
-        if not _fits(replace(planned, before=told.entry, after=None), table, index):
-            return not_recovered(_OUTDATED)
+        of_entry = replace(planned, before=None, after=told.entry)
+        if reason := not_fitting(of_entry, table, index):
+            return not_recovered(reason)
     return planned
-
-
-def _fits(action: Action, table: Table, index: Index) -> bool:
-    """Whether each entry has the columns of the index, and values of their types."""
-    entries = [entry for entry in (action.before, action.after) if entry is not None]
-    columns = shape_of(table, index).columns
-    names = {column.name for column in columns}
-    try:
-        key = action.primary_key or {}
-        to_table([key], [table.column(name) for name in table.primary_key])
-        to_table(entries, columns)
-        return all(entry.keys() == names for entry in entries) and len(key) == len(
-            table.primary_key
-        )
-    except (KeyError, ValueError, TypeError, ArithmeticError, AttributeError):
-        return False  # what is told of infinite times, too, is no time
 
 
 def _planned(defect: Defect) -> Action | Reason:

@@ -84,7 +84,7 @@ def read_result(path: Path) -> EarlierResult:
     try:
         document = json.loads(text)
         records = _of_document(document) if "defects" in document else iter([document])
-    except (json.JSONDecodeError, TypeError):
+    except (ValueError, TypeError):  # also of a number with too many digits
         records = _of_lines(path, text)
     except RecursionError as error:
         raise _no_result(path, "it is nested too deeply") from error
@@ -111,12 +111,12 @@ def _of_document(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _of_lines(path: Path, text: str) -> Iterator[Mapping[str, Any]]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
+        except ValueError as error:
             raise UsageError(
                 f"{path}, line {number}: this is no JSON",
                 hint="give a result of scrub check --format json or jsonl, or of --all-defects",

@@ -71,4 +71,8 @@ def _integers(
 def _decimals(column_type: ColumnType, rng: np.random.Generator) -> Iterator[Decimal]:
     numbers = 10**column_type.precision
     start = int(rng.integers(0, min(numbers, 2**62)))
-    return (Decimal((start + n) % numbers).scaleb(-column_type.scale) for n in range(numbers))
+    # Digits and exponent, because arithmetic of decimals rounds to 28 digits.
+    return (
+        Decimal((0, Decimal((start + n) % numbers).as_tuple().digits, -column_type.scale))
+        for n in range(numbers)
+    )

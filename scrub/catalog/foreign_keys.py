@@ -51,5 +51,8 @@ def _columns(section: Section, known: list[str]) -> tuple[str, ...]:
         if name is not None and name not in known:
             message = f"{section.what} uses an unknown column '{name}'"
             section.mistakes.add(line_of(item), message, did_you_mean(name, known, "columns"))
+        elif name is not None and name in columns:
+            message = f"'{name}' comes twice in the columns of {section.what}"
+            section.mistakes.add(line_of(item), message, "name each column once")
         columns.append(name or "")
     return tuple(columns)

@@ -2,15 +2,18 @@
 """Tables with `layout: kv`: the numbers that tell their pairs apart, and how values are written."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from scrub.catalog import document, names
 from scrub.catalog.document import Entry, Mistakes, line_of
+from scrub.catalog.families import read_families
+from scrub.catalog.kv_terms import column_id_of, number_of
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
-from scrub.model.kv import DatumKind, DatumType, Family, KeyPart, KvColumn, KvIndex, KvTable
+from scrub.catalog.table_context import inside_its_store
+from scrub.model.kv import DatumKind, DatumType, KeyPart, KvColumn, KvIndex, KvTable
 from scrub.model.table import Column, EntryColumn, Index, Store, Table
 from scrub.model.types import ColumnType, TypeName, parse_type
 
@@ -92,14 +95,14 @@ class _Reader:
         section.choice("layout", ("kv",))
         store = self._store(section, default=None)
         section.require("table_id", "the number that the table's keys begin with")
-        table_id = self._number(section, "table_id", 0)
+        table_id = number_of(section, "table_id", 0)
         self._read_columns()
         key = self._parts(section, "primary_key")
         if not key:
             section.require("primary_key", "name the columns that tell rows apart: [id]")
-        relation = section.text("relation") or self.entry.name
-        families = self._families()
-        taken = {self._number(section, "index_id", 1): "the primary index"}
+        relation = self._relation(section, store, self.entry.name)
+        families = read_families(self._entries("families"), self.ids, self.mistakes)
+        taken = {number_of(section, "index_id", 1): "the primary index"}
         indexes = [
             self._index(of_index, store, relation, key, taken)
             for of_index in self._entries("indexes")
@@ -119,7 +122,7 @@ class _Reader:
                 primary_key=key,
                 families=families,
                 indexes=tuple(index for _, index in indexes),
-                primary_index_id=self._number(section, "index_id", 1),
+                primary_index_id=number_of(section, "index_id", 1),
                 sorted=section.flag("sorted"),
             ),
         )
@@ -133,14 +136,9 @@ class _Reader:
             section.add("store", f"{section.what} is in store '{name}', which is not there", hint)
         return name
 
-    def _number(self, section: Section, key: str, default: int) -> int:
-        text = section.text(key)
-        if text is None:
-            return default
-        if not text.isdigit():
-            section.add(key, f"'{key}' of {section.what} is a number, not '{text}'")
-            return default
-        return int(text)
+    def _relation(self, section: Section, store: str, default: str) -> str:
+        relation = section.text("relation") or default
+        return inside_its_store(section, relation, store, self.stores)
 
     def _entries(self, key: str) -> Sequence[Entry]:
         node = self.section.node(key)
@@ -170,9 +168,10 @@ class _Reader:
             except ValueError as error:
                 section.add("type", f"{what}: {error}")
             nullable = section.node("nullable") is None or section.flag("nullable")
-            column_id = self._number(section, "id", number)
+            column_id = number_of(section, "id", number)
             if column_id in ids:
-                section.add("id", f"{what} has the same id as column '{ids[column_id]}'")
+                hint = "write the ids of all columns; the default is the place in the list"
+                section.add("id", f"{what} has the same id as column '{ids[column_id]}'", hint)
             ids[column_id] = entry.name
             self.columns[entry.name] = (
                 Column(name=entry.name, type=of_spark, nullable=nullable),
@@ -182,18 +181,12 @@ class _Reader:
     def _name_of(self, column_id: int) -> str:
         return next(c.name for _, c in self.columns.values() if c.id == column_id)
 
-    def _column_id(self, node: Node, what: str) -> int | None:
-        name = document.text(node, what, self.mistakes)
-        if name is None:
-            return None
-        if name not in self.columns:
-            hint = did_you_mean(name, self.columns, "columns")
-            self.mistakes.add(line_of(node), f"{what}: there is no column '{name}'", hint)
-            return None
-        return self.columns[name][1].id
+    @property
+    def ids(self) -> dict[str, int]:
+        return {name: column.id for name, (_, column) in self.columns.items()}
 
     def _parts(self, section: Section, key: str) -> tuple[KeyPart, ...]:
-        parts = []
+        parts: dict[str, KeyPart] = {}
         for item in section.items(key):
             what, descending = f"a column in '{key}' of {section.what}", False
             node: Node | None = item
@@ -201,35 +194,34 @@ class _Reader:
                 inside = Section(item, line_of(item), what, ("column", "order"), self.mistakes)
                 descending = inside.choice("order", ("asc", "desc")) == "desc"
                 node = inside.require("column", "name it")
-            if node is not None and (column := self._column_id(node, what)) is not None:
-                parts.append(KeyPart(column, descending))
-        return tuple(parts)
+            found = None if node is None else column_id_of(node, what, self.ids, self.mistakes)
+            if found is None:
+                continue
+            name, column = found
+            if name in parts:
+                message = f"'{name}' comes twice in '{key}' of {section.what}"
+                self.mistakes.add(line_of(item), message, "a key has each column once")
+            parts[name] = KeyPart(column, descending)
+        if isinstance(node := section.node(key), SequenceNode) and not node.value:
+            section.add(key, f"'{key}' of {section.what} is empty", "name at least one column")
+        return tuple(parts.values())
 
-    def _families(self) -> tuple[Family, ...]:
-        every = tuple(column.id for _, column in self.columns.values())
-        families: list[Family] = []
-        for entry in self._entries("families"):
-            what = f"family '{entry.name}'"
-            keys = ("id", "columns", "default")
-            section = Section(entry.value, entry.line, what, keys, self.mistakes)
-            section.require("id", "the number at the end of its keys")
-            columns = [self._column_id(item, what) for item in section.items("columns")]
-            default = section.node("default")
-            families.append(
-                Family(
-                    self._number(section, "id", 0),
-                    tuple(column for column in columns if column is not None),
-                    None if default is None else self._column_id(default, what),
-                )
-            )
-        left = tuple(c for c in every if all(c not in family.columns for family in families))
-        first = [family for family in families if family.id == 0]
-        if not first:
-            return (Family(0, left), *families)
-        return tuple(
-            Family(0, (*family.columns, *left), family.default) if family.id == 0 else family
-            for family in families
-        )
+    def _stored(self, section: Section, in_key: Collection[int]) -> tuple[int, ...]:
+        """Columns beside the key; what a key does not tell of its own columns is there anyway."""
+        what, stored = f"'storing' of {section.what}", []
+        for item in section.items("storing"):
+            found = column_id_of(item, what, self.ids, self.mistakes)
+            if found is None:
+                continue
+            name, column = found
+            if column in in_key:
+                message = f"{what} names '{name}', which is in the index's key already"
+                self.mistakes.add(line_of(item), message, "leave it out")
+            elif column in stored:
+                self.mistakes.add(line_of(item), f"'{name}' comes twice in {what}", "leave it out")
+            else:
+                stored.append(column)
+        return tuple(stored)
 
     def _index(
         self,
@@ -245,29 +237,28 @@ class _Reader:
         section = Section(entry.value, entry.line, what, _INDEX_KEYS, self.mistakes)
         section.require("index_id", "the number in the index's keys")
         section.require("columns", "name the indexed columns: [customer_id]")
-        index_id = self._number(section, "index_id", 0)
+        index_id = number_of(section, "index_id", 0)
         if index_id in taken:
-            section.add("index_id", f"{what} has the same index_id as {taken[index_id]}")
+            hint = "write the number that is in the index's keys"
+            section.add("index_id", f"{what} has the same index_id as {taken[index_id]}", hint)
         taken[index_id] = what
         parts = self._parts(section, "columns")
         indexed = {part.column for part in parts}
         suffix = tuple(part.column for part in primary_key if part.column not in indexed)
-        stored = [
-            self._column_id(item, f"'storing' of {what}") for item in section.items("storing")
-        ]
         kv = KvIndex(
             id=index_id,
             name=entry.name,
             parts=parts,
             suffix=suffix,
-            stored=tuple(column for column in stored if column is not None),
+            stored=self._stored(section, {*indexed, *suffix}),
             unique=section.flag("unique"),
             by_family=section.flag("by_family"),
         )
+        of_index = self._store(section, default=store)
         index = Index(
             name=entry.name,
-            store=self._store(section, default=store),
-            relation=section.text("relation") or relation,
+            store=of_index,
+            relation=self._relation(section, of_index, relation),
             key=tuple(self._entry_column(part.column, part.descending) for part in parts),
             suffix=tuple(self._entry_column(column) for column in suffix),
             stored=tuple(self._entry_column(column) for column in kv.stored),

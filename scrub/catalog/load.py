@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from posixpath import normpath
 
 from yaml.nodes import Node
 
@@ -14,6 +13,7 @@ from scrub.catalog import document
 from scrub.catalog.document import Mistakes
 from scrub.catalog.places import place_of
 from scrub.catalog.section import Section
+from scrub.catalog.shared_relations import refuse_shared_relations
 from scrub.catalog.stores import StoreReader
 from scrub.catalog.tables import read_tables
 from scrub.errors import CatalogError, UsageError
@@ -73,7 +73,7 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes) -> Catalog:
     tables: dict[str, Table] = {}
     if (node := section.require("tables", "describe at least one table")) is not None:
         tables = read_tables(node, section.line_of("tables"), stores, mistakes)
-    _refuse_shared_relations(tables, mistakes)
+    refuse_shared_relations(tables, stores, mistakes)
     as_written = dict(_as_written(section.node("stores")))
     return Catalog(
         path=path,
@@ -96,22 +96,6 @@ def _days(section: Section) -> float | None:
         section.add("journal_days", f"'{text}' is not a number of days", "write journal_days: 90")
         return None
     return days
-
-
-def _refuse_shared_relations(tables: Mapping[str, Table], mistakes: Mistakes) -> None:
-    """An index must have a relation to itself, or it would be compared with something else."""
-    owners: dict[tuple[str, str], str] = {}
-    for table in tables.values():
-        owners.setdefault((table.store, normpath(table.relation)), f"table '{table.name}'")
-    for table in tables.values():
-        if table.kv is not None:
-            continue  # keys tell apart what shares a relation
-        for index in table.indexes:
-            name = f"index '{index.name}' of table '{table.name}'"
-            owner = owners.setdefault((index.store, normpath(index.relation)), name)
-            if owner != name:
-                message = f"{name} has the relation '{index.relation}', as has {owner}"
-                mistakes.add(index.line, message, "name its own with `relation:`")
 
 
 def _as_written(stores: Node | None) -> Iterator[tuple[tuple[str, str], str]]:

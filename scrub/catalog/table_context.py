@@ -42,9 +42,15 @@ class TableContext:
 
     def relation(self, section: Section, *, default: str, store: str) -> str:
         """The relation a section names, or the default; it must lie inside its store."""
-        relation = section.text("relation") or default
-        place = self.stores.get(store)
-        if place is not None and place.path is not None and names.leaves_its_store(relation):
-            message = f"relation '{relation}' lies outside store '{store}'"
-            section.add("relation", message, "write its path below the store's path")
-        return relation
+        return inside_its_store(section, section.text("relation") or default, store, self.stores)
+
+
+def inside_its_store(
+    section: Section, relation: str, store: str, stores: Mapping[str, Store]
+) -> str:
+    """The relation; one that lies outside its store is a mistake."""
+    place = stores.get(store)
+    if place is not None and place.path is not None and names.leaves_its_store(relation):
+        message = f"relation '{relation}' lies outside store '{store}'"
+        section.add("relation", message, "write its path below the store's path")
+    return relation

@@ -121,7 +121,8 @@ def _primary_key(section: Section, context: TableContext) -> tuple[str, ...]:
         if name is None or not context.knows_column(name, line_of(item)):
             continue
         if name in key:
-            section.mistakes.add(line_of(item), f"'{name}' comes twice in the primary key")
+            message = f"'{name}' comes twice in the primary key"
+            section.mistakes.add(line_of(item), message, "name each column once")
         key[name] = None
     if isinstance(node, SequenceNode) and not node.value:
         section.add("primary_key", f"the primary key of {section.what} is empty")

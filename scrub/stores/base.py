@@ -108,3 +108,9 @@ class ComparingStore(Protocol):
 
     def entries_sharing(self, expected: EntrySource, key: Sequence[str]) -> pa.Table:
         """The entries whose columns `key`, none of them NULL, another one has too."""
+
+    def keys_rejected(self, expected: EntrySource, columns: Sequence[Column]) -> pa.Table:
+        """The primary keys, p0, p1, ..., of rows with a value that one of the columns cannot hold.
+
+        `expected` tells where the rows are; what it demands of them does not matter.
+        """

@@ -40,7 +40,7 @@ from scrub.stores.delta_runs import DeltaRuns, last_committed, repair_mark
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, require_writable
 from scrub.stores.delta_undo import Undo, values_of
 from scrub.stores.delta_writes import DeltaWriter, commit_states
-from scrub.stores.entry_states import Values, comparable, identity
+from scrub.stores.entry_states import DAMAGED, Values, comparable, identity
 from scrub.stores.locations import normalise
 from scrub.stores.recovering import by_key, key_names, plain_shape
 from scrub.stores.repairing import (
@@ -429,6 +429,7 @@ def _removed(changes: Sequence[Change], demanded: Sequence[Sequence[Values]]) ->
         for change, now in zip(changes, demanded, strict=True)
         if change.before is not None
         and change.before not in now
+        and DAMAGED not in now
         and change.kind in (ActionKind.DELETE, ActionKind.REPLACE)
     }
 

@@ -16,8 +16,8 @@ from scrub.stores.delta import column_type
 from scrub.stores.delta_entries import find_entries
 from scrub.stores.delta_features import unsupported
 from scrub.stores.delta_snapshot import DeltaSnapshot
-from scrub.stores.entry_states import Values, comparable
-from scrub.stores.row_entries import RowEntries
+from scrub.stores.entry_states import DAMAGED, Values, comparable
+from scrub.stores.row_entries import RowEntries, columns_believed, damaged_rows
 
 
 def key_columns(table: Table) -> tuple[Column, ...]:
@@ -57,7 +57,10 @@ class Demands:
             # Nothing is remembered before all is read: an absent row would look like one.
             fresh: dict[Values, list[Values]] = {wanted[number]: [] for number in numbers}
             found = find_rows(snapshot, table, maker.columns, keys.take(pa.array(numbers)))
-            rows, entries = maker.of(found)
+            damaged = damaged_rows(found, columns_believed(table, maker.index))
+            for key in comparable(found.filter(pa.array(damaged)).select(list(table.primary_key))):
+                fresh[key].append(DAMAGED)
+            rows, entries = maker.of(found.filter(pa.array(~damaged)))
             of_rows = comparable(rows.select(list(table.primary_key)))
             for key, entry in zip(of_rows, comparable(entries), strict=True):
                 fresh[key].append(entry)

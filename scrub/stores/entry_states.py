@@ -17,6 +17,9 @@ from scrub.stores.writing import Outcome
 Values = tuple[Hashable, ...]
 _NAN = "not a number"  # no float, so that it equals itself only
 
+DAMAGED: Values = ("a value that its column cannot hold",)
+"""What a row demands that proves nothing: no entry follows from it, and no entry is wrong."""
+
 
 def comparable(entries: pa.Table) -> list[Values]:
     """Rows as tuples that are equal when checks call them equal."""

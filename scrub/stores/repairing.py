@@ -15,7 +15,7 @@ from scrub.codec.json_values import to_table
 from scrub.model.entry_shape import EntryShape
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Table
-from scrub.stores.entry_states import EntryStates, Values, comparable, identity
+from scrub.stores.entry_states import DAMAGED, EntryStates, Values, comparable, identity
 from scrub.stores.writing import Outcome
 
 
@@ -186,8 +186,13 @@ def judge(
     ]
 
 
+_DAMAGED_ROW = "the row has a value that its column cannot hold; correct the row first"
+
+
 def _judged(number: int, change: Change, now: Sequence[Values], states: EntryStates) -> Applied:
     before, after = change.before, change.after
+    if DAMAGED in now:
+        return Applied(ActionOutcome.REFUSED, reason=_DAMAGED_ROW)
     match change.kind:
         case ActionKind.PUT if after is not None and list(now) == [after]:
             return _applied(states.init_put(after, number, fail_on_tombstones=False))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The entries that rows of a table should have, with the meaning of checks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -12,6 +13,7 @@ from scrub.catalog.expressions import columns_used, translate
 from scrub.catalog.native_terms import column_types, native_conditions, native_value
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.predicate import evaluate, truth
+from scrub.codec.rejected import rejected_rows
 from scrub.model.predicate import Node, type_of
 from scrub.model.table import Column, EntryColumn, Index, Table
 
@@ -37,8 +39,37 @@ def table_columns(table: Table, index: Index) -> tuple[Column, ...]:
     needed = set(table.primary_key)
     needed |= {column.source for column in index.entry if not column.is_expression}
     for text in index.expressions:
-        needed |= set(columns_used(text, names))
+        needed |= set(columns_used(text, names, index.dialect))
     return tuple(column for column in table.columns if column.name in needed)
+
+
+def columns_believed(table: Table, index: Index) -> tuple[Column, ...]:
+    """The stored columns that entries follow from, each with what its values must be.
+
+    A primary key is never NULL, and what a database computes is as good as what it is made from.
+    """
+    needed = {column.name: column for column in table_columns(table, index)}
+    stored = [column for column in table.columns if column.computed is None]
+    for column in needed.values():
+        if column.computed is not None:
+            names = columns_used(column.computed, [c.name for c in stored], "postgres")
+            needed = needed | {name: table.column(name) for name in names}
+    return tuple(
+        replace(column, nullable=column.nullable and column.name not in table.primary_key)
+        for column in stored
+        if column.name in needed
+    )
+
+
+def damaged_rows(rows: pa.Table, columns: Sequence[Column]) -> npt.NDArray[np.bool_]:
+    """Which rows have a value that its column cannot hold: what follows from it is not written."""
+    damaged = np.zeros(rows.num_rows, np.bool_)
+    for column in columns:
+        array = pa.concat_arrays(
+            [pa.array([], rows.schema.field(column.name).type), *rows.column(column.name).chunks]
+        )
+        damaged[rejected_rows(array, column)] = True
+    return damaged
 
 
 def with_evident_types(table: Table, index: Index) -> Index:

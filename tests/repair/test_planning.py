@@ -17,6 +17,7 @@ from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.model.table import EntryColumn, Table
+from scrub.model.types import ColumnType, TypeName
 from tests.repair.postgres_ground import (
     BIGINT,
     STRING,
@@ -303,3 +304,39 @@ def test_an_entry_whose_place_is_shared_is_refused_with_the_violation(is_chosen:
     assert len(plan.refusals) == len(chosen)
     other = replace(missing, primary_key={"k": 3}, expected={"v": "b", "k": 3, "s": "right"})
     assert len(plan_repair([other, *sharing], {"t": table}).actions) == 1
+
+
+def test_a_value_that_its_column_cannot_hold_is_neither_written_nor_a_reason_to_delete() -> None:
+    """What the physical check rejects is evidence of nothing."""
+    moment, wide = ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.DECIMAL, 38, 2)
+    index = index_of(key={"v": moment}, suffix={"k": BIGINT}, stored={"s": STRING, "d": wide})
+    table = table_of({"k": BIGINT, "v": moment, "s": STRING, "d": wide}, index)
+    strict = tuple(replace(column, nullable=column.name != "s") for column in table.columns)
+    table = replace(table, columns=strict)
+    sound = {"v": "2024-01-01T00:00:00Z", "k": 1, "s": "a", "d": "9" * 36 + ".25"}
+
+    def told(kind: DefectKind, expected: Entry | None, actual: Entry | None) -> Defect:
+        return defect_of(table, "by_v", kind, expected=expected, actual=actual)
+
+    far = sound | {"v": "253402300800000000 us"}
+    absent = sound | {"s": None}
+    refused = [
+        told(DefectKind.MISSING, far, None),
+        told(DefectKind.DANGLING, None, far),
+        told(DefectKind.MISSING, absent, None),
+        told(DefectKind.WRONG_STORED_VALUE, absent, sound),
+    ]
+    plan = plan_repair(refused, {"t": table})
+    assert plan.actions == ()
+    assert [refusal.reason for refusal in plan.refusals] == [
+        f"the {whose} has a value in {column} that the column cannot hold, which is evidence of "
+        "nothing"
+        for whose, column in (("row", "v"), ("entry", "v"), ("row", "s"), ("row", "s"))
+    ]
+    # What is wrong with the entry only is what repairs are for, and long decimals are no fault.
+    done = [
+        told(DefectKind.WRONG_STORED_VALUE, sound, absent),
+        told(DefectKind.MISSING, sound, None),
+        told(DefectKind.DANGLING, None, absent),
+    ]
+    assert len(plan_repair(done, {"t": table}).actions) == len(done)

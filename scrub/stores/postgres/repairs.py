@@ -306,7 +306,7 @@ class PostgresRepairs:
         """For each action, the entries that its rows should have; they stay as they are now."""
         entry = entry_sql(brief.connection, self.schema, table, index)
         keys = to_table([action.primary_key or {} for action in actions], key_columns(table))
-        return expected_entries(brief, entry, self.schema, table, shape_of(table, index), keys)
+        return expected_entries(brief, entry, self.schema, table, index, keys)
 
     def _insistently(self, work: Callable[[Brief], list[T]]) -> list[T]:
         reason = ""

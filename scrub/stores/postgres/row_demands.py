@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from scrub.codec.arrow_types import to_arrow
 from scrub.model.entry_shape import EntryShape
-from scrub.model.table import Column, Table
-from scrub.stores.entry_states import Values, comparable
+from scrub.model.index_shape import shape_of
+from scrub.model.table import Column, Index, Table
+from scrub.stores.entry_states import DAMAGED, Values, comparable
 from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
@@ -17,6 +18,7 @@ from scrub.stores.postgres.equality import equal, equalities_of
 from scrub.stores.postgres.index_table import arrays_of, lists_of
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.relations import columns_of, find_relation
+from scrub.stores.row_entries import columns_believed
 
 
 def expected_entries(
@@ -24,15 +26,38 @@ def expected_entries(
     entry: EntrySql,
     schema: str,
     table: Table,
-    shape: EntryShape,
+    index: Index,
     keys: pa.Table,
 ) -> list[list[Values]]:
     """For each key, the entries that its rows should have; the rows stay as they are now."""
-    of_rows, entries = entries_due(brief, entry, schema, table, shape, keys)
+    of_rows, entries = entries_due(brief, entry, schema, table, shape_of(table, index), keys)
     found: dict[Values, list[Values]] = {}
     for key, values in zip(of_rows, comparable(entries), strict=True):
         found.setdefault(key, []).append(values)
+    for key in _damaged(brief, schema, table, index, keys):
+        found[key] = [DAMAGED]
     return [found.get(key, []) for key in comparable(keys)]
+
+
+def _damaged(brief: Brief, schema: str, table: Table, index: Index, keys: pa.Table) -> list[Values]:
+    """Keys of rows with NULL where the catalog says never, in a column that the index uses."""
+    relation = find_relation(brief.connection, schema, table.relation)
+    described = columns_of(brief.connection, relation)
+    unsure = [
+        f"r.{identifier(column.name)} IS NULL"
+        for column in columns_believed(table, index)
+        if not column.nullable and not described[column.name].not_null
+    ]
+    if not unsure:
+        return []
+    columns = key_columns(table)
+    names = ", ".join(value_in("r", described[column.name], column) for column in columns)
+    rows = brief.execute(
+        beside_parameters(f"SELECT {names} FROM {relation.sql} AS r WHERE ({' OR '.join(unsure)})")
+        + f" AND {among(columns, described, equalities_of(brief.connection, relation.oid))}",
+        lists_of(keys),
+    ).fetchall()
+    return comparable(typed(rows, columns))
 
 
 def entries_due(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from scrub.codec.arrow_types import to_arrow
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
 from scrub.model.predicate import ColumnTerm, type_of
 from scrub.model.relation import RelationFacts, Snapshot, Split, SplitKind
@@ -190,6 +191,22 @@ class PostgresStore:
         """Group by the key in the server."""
         comparison = self._comparison(expected, expected)
         return fetch(self.conninfo, self.snapshot, comparison.sharing(key), comparison.columns)
+
+    def keys_rejected(self, expected: EntrySource, columns: Sequence[Column]) -> pa.Table:
+        """Look for NULL where the catalog says never, and the server does not see to it."""
+        described = self._described[expected.facts.relation]
+        key = [(f"p{n}", term.type) for n, term in enumerate(expected.primary_key)]
+        unsure = [
+            f"{identifier(column.name)} IS NULL"
+            for column in columns
+            if not column.nullable and not described.columns[column.name].not_null
+        ]
+        if not unsure:
+            return pa.schema([(n, to_arrow(of_type)) for n, of_type in key]).empty_table()
+        side = replace(self._side(expected), conditions=(f"({' OR '.join(unsure)})",))
+        values = [f"{as_sent(name, of_type)} AS {name}" for name, of_type in key]
+        query = f"SELECT true AS expected, {', '.join(values)} FROM ({side.sql}) AS s"
+        return fetch(self.conninfo, self.snapshot, query, key).drop_columns("expected")
 
     def _comparison(self, expected: EntrySource, actual: EntrySource) -> Comparison:
         keys = [

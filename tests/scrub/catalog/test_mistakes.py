@@ -208,6 +208,139 @@ def test_a_table_of_pairs_needs_its_number_and_its_columns(tmp_path: Path) -> No
     assert any("has no 'columns'" in message for message in messages)
 
 
+PAIRS = """\
+tables:
+  p:
+    store: lake
+    layout: kv
+    table_id: 106
+    columns: {id: {type: bigint}, a: {type: bigint}, b: {type: decimal}, c: {type: string}}
+    primary_key: [id]
+"""
+PAIRS_LINE = 11
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "hint"),
+    [
+        (
+            "families: {f: {id: 1, columns: [a]}, g: {id: 1, columns: [b]}}",
+            "family 'g' has the same id as family 'f'",
+            "write the number that its keys end with",
+        ),
+        (
+            "families: {f: {id: 1, columns: [a]}, g: {id: 2, columns: [b, a]}}",
+            "column 'a' is in family 'g' and in family 'f'",
+            "leave it in one of them",
+        ),
+        ("families: {f: {id: 1, columns: [a, a]}}", "'a' comes twice in family 'f'", "leave it"),
+        (
+            "families: {f: {id: 1, columns: [a], default: b}}",
+            "the default of family 'f' is 'b', which is not one of its columns",
+            "write one of [a], or leave `default` out",
+        ),
+        (
+            "families: {f: {id: 0, default: a}, g: {id: 1, columns: [a]}}",
+            "the default of family 'f' is 'a', which is not one of its columns",
+            "write one of [id, b, c], or leave `default` out",
+        ),
+        ("families: {f: {columns: [a]}}", "family 'f' has no 'id'", "the number at the end"),
+        ("families: {f: {id: -1, columns: [a]}}", "is a number, not '-1'", None),
+        ("families: {f: {id: ², columns: [a]}}", "is a number, not '²'", None),
+        (
+            "indexes: {x: {index_id: 2, columns: [a], storing: [a]}}",
+            "'storing' of index 'x' names 'a', which is in the index's key already",
+            "leave it out",
+        ),
+        (
+            "indexes: {x: {index_id: 2, columns: [a], storing: [id]}}",
+            "'storing' of index 'x' names 'id', which is in the index's key already",
+            "leave it out",
+        ),
+        (
+            "indexes: {x: {index_id: 2, columns: [a], storing: [c, c]}}",
+            "'c' comes twice in 'storing' of index 'x'",
+            "leave it out",
+        ),
+        (
+            "indexes: {x: {index_id: 2, columns: [a, {column: a, order: desc}]}}",
+            "'a' comes twice in 'columns' of index 'x'",
+            "a key has each column once",
+        ),
+        ("indexes: {x: {index_id: 2, columns: []}}", "'columns' of index 'x' is empty", "name at"),
+        ("indexes: {x: {index_id: 1, columns: [a]}}", "same index_id as the primary", "write the"),
+        ("indexes: {x: {index_id: 0, columns: [a]}}", "'index_id' of index 'x' cannot be 0", None),
+        (
+            "indexes: {x: {index_id: 4294967296, columns: [a]}}",
+            "'index_id' of index 'x' cannot be 4294967296",
+            "write a number from 1 to 4294967295",
+        ),
+        ("relation: ../p", "relation '../p' lies outside store 'lake'", "write its path"),
+    ],
+)
+def test_pairs(tmp_path: Path, text: str, words: str, hint: str | None) -> None:
+    mistake = the_mistake(tmp_path, f"{HEAD}{PAIRS}    {text}\n")
+    assert words in mistake.message
+    assert mistake.line == PAIRS_LINE
+    assert hint is None or (mistake.hint or "").startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[id]", "[id, a, id]", "'id' comes twice in 'primary_key' of table 'p'"),
+        ("[id]", "[]", "'primary_key' of table 'p' is empty"),
+        ("a: {type: bigint}", "a: {type: bigint, id: 0}", "'id' of column 'a' cannot be 0"),
+        (
+            "a: {type: bigint}",
+            "a: {type: bigint, id: 1}",
+            "column 'a' has the same id as column 'id'",
+        ),
+        ("table_id: 106", "table_id: 0", "'table_id' of table 'p' cannot be 0"),
+    ],
+)
+def test_tables_of_pairs(tmp_path: Path, old: str, new: str, words: str) -> None:
+    mistake = the_mistake(tmp_path, HEAD + PAIRS.replace(old, new))
+    assert words in mistake.message
+
+
+def test_two_tables_of_one_id_in_one_relation(tmp_path: Path) -> None:
+    second = PAIRS.partition("\n")[2].replace("  p:", "  q:") + "    relation: ./p\n"
+    mistake = the_mistake(tmp_path, HEAD + PAIRS + second)
+    assert mistake.line == PAIRS_LINE
+    assert mistake.message == ("table 'q' has the table_id 106 in relation './p', as has table 'p'")
+    assert mistake.hint is not None
+    assert "`table_id`" in mistake.hint
+    path = tmp_path / "scrub.yaml"
+    path.write_text(HEAD + PAIRS + second.replace("106", "107"))
+    assert set(load_catalog(path).tables) == {"p", "q"}
+
+
+def test_an_index_of_pairs_in_another_table_s_relation(tmp_path: Path) -> None:
+    second = PAIRS.partition("\n")[2].replace("  p:", "  q:")
+    index = "    indexes: {x: {index_id: 2, columns: [a], relation: p}}\n"
+    mistake = the_mistake(tmp_path, HEAD + PAIRS + second + index)
+    assert "index 'x' of table 'q' has the table_id 106" in mistake.message
+
+
+def test_what_pairs_may_say_is_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "scrub.yaml"
+    path.write_text(
+        f"{HEAD}{PAIRS}"
+        "    families: {f: {id: 0, default: c}, g: {id: 3, columns: [a], default: a}}\n"
+        "    indexes:\n"
+        "      x: {index_id: 2, columns: [id, {column: b, order: desc}], storing: [a, c]}\n"
+        "      y: {index_id: 4, columns: [a], relation: elsewhere}\n"
+        "      z: {index_id: 5, columns: [b], relation: elsewhere}\n"
+    )
+    table = load_catalog(path).tables["p"].kv
+    assert table is not None
+    assert [(f.id, f.columns, f.default) for f in table.families] == [
+        (0, (1, 3, 4), 4),
+        (3, (2,), 2),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -278,6 +411,50 @@ def test_two_indexes_cannot_share_a_relation(tmp_path: Path) -> None:
     assert "as has index 'x' of table 't'" in mistake.message
 
 
+def test_two_tables_cannot_share_a_relation(tmp_path: Path) -> None:
+    second = TABLE.partition("\n")[2].replace("  t:", "  u:") + "    relation: t\n"
+    mistake = the_mistake(tmp_path, HEAD + TABLE + second)
+    assert mistake.message == "table 'u' has the relation 't', as has table 't'"
+    assert mistake.hint == "describe a relation once, with all its indexes"
+
+
+@pytest.mark.parametrize("path", [".", "./", "./sub/.."])
+def test_two_stores_of_one_path_are_one_place(tmp_path: Path, path: str) -> None:
+    other = f"{HEAD}  other: {{kind: delta, path: {path}}}\n{TABLE}"
+    index = "    indexes: {x: {columns: [word], relation: t, store: other}}\n"
+    mistake = the_mistake(tmp_path, other + index)
+    assert "has the relation 't', as has table 't'" in mistake.message
+
+
+DATABASE = """\
+version: 1
+stores:
+  lake: {kind: postgres, url: postgresql://localhost/shop}
+  again: {kind: postgres, url: postgresql://localhost/shop, schema: public}
+  else: {kind: postgres, url: postgresql://localhost/shop, schema: elsewhere}
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ("{columns: [word], store: again, relation: t}", "as has table 't'"),
+        ("{columns: [word], relation: public.t}", "as has table 't'"),
+        ("{columns: [word], native: true, relation: y}", "as has index 'y' of table 't'"),
+    ],
+)
+def test_relations_of_one_database(tmp_path: Path, index: str, words: str) -> None:
+    text = f"{DATABASE}{TABLE}    indexes:\n      y: {{columns: [id], native: true}}\n"
+    assert words in the_mistake(tmp_path, f"{text}      x: {index}\n").message
+
+
+def test_the_same_relation_in_two_schemas_is_fine(tmp_path: Path) -> None:
+    path = tmp_path / "scrub.yaml"
+    index = "    indexes: {x: {columns: [word], relation: t, store: else}}\n"
+    path.write_text(DATABASE + TABLE + index)
+    assert load_catalog(path).tables["t"].index("x").relation == "t"
+
+
 def test_the_same_relation_in_two_stores_is_fine(tmp_path: Path) -> None:
     path = tmp_path / "scrub.yaml"
     other = HEAD + "  other: {kind: delta, path: ./other}\n" + TABLE
@@ -302,6 +479,12 @@ def test_constraints(tmp_path: Path, text: str, words: str) -> None:
     assert words in the_mistake(tmp_path, f"{HEAD}{TABLE}    {text}\n").message
 
 
+def test_a_foreign_key_names_each_column_once(tmp_path: Path) -> None:
+    text = f"{HEAD}{TABLE}    foreign_keys: {{f: {{columns: [id, id], references: t}}}}\n"
+    first = mistakes(tmp_path, text)[0]
+    assert first.message == "'id' comes twice in the columns of foreign key 'f'"
+
+
 def test_a_foreign_key_may_refer_to_a_table_further_down(tmp_path: Path) -> None:
     path = tmp_path / "scrub.yaml"
     later = "  u: {store: lake, columns: {id: {type: int}}, primary_key: [id]}\n"
@@ -312,7 +495,7 @@ def test_a_foreign_key_may_refer_to_a_table_further_down(tmp_path: Path) -> None
 
 
 KEYS = ("version", "stores", "tables", "kind", "path", "store", "columns", "indexes", "primary_key")
-KEYS += ("type", "expr", "as", "where", "reflects", "options", "x")
+KEYS += ("type", "expr", "as", "where", "reflects", "options", "x", "id", "index_id", "default")
 yaml_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.just("id"),
     lambda inner: (
@@ -327,8 +510,11 @@ yaml_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
-@given(value=yaml_values, place=st.sampled_from(["root", "stores", "tables", "table", "index"]))
+PLACES = ["root", "stores", "tables", "table", "index", "pairs", "families", "index of pairs"]
+
+
+@settings(max_examples=250, deadline=None)
+@given(value=yaml_values, place=st.sampled_from(PLACES))
 def test_whatever_the_file_holds_is_answered_with_mistakes(
     value: object, place: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -343,6 +529,12 @@ def test_whatever_the_file_holds_is_answered_with_mistakes(
             root["tables"] = {"t": value}
         case "index":
             table["indexes"] = {"x": value}
+        case "pairs":
+            root["tables"] = {"t": {"layout": "kv", "table_id": 1, "x": value} | table}
+        case "families":
+            table |= {"layout": "kv", "table_id": 1, "families": value}
+        case "index of pairs":
+            table |= {"layout": "kv", "table_id": 1, "indexes": {"x": value}}
     path = tmp_path_factory.mktemp("any") / "scrub.yaml"
     path.write_text(yaml.safe_dump(root), encoding="utf-8")
     # Nothing but a CatalogError may come out.

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `families:` of a table of pairs: each column is in one of them, and each has its own id."""
+
+from collections.abc import Mapping, Sequence
+
+from scrub.catalog.document import Entry, Mistakes, line_of
+from scrub.catalog.kv_terms import column_id_of, number_of
+from scrub.catalog.section import Section
+from scrub.model.kv import Family
+
+_KEYS = ("id", "columns", "default")
+
+
+def read_families(
+    entries: Sequence[Entry], ids: Mapping[str, int], mistakes: Mistakes
+) -> tuple[Family, ...]:
+    """The families in the file's order; what none of them names is in the first, whose id is 0."""
+    reader = _FamilyReader(ids, mistakes)
+    read = [reader.read(entry) for entry in entries]
+    left = {name: column for name, column in ids.items() if column not in reader.family_of_column}
+    families = [
+        reader.family(section, number, columns | left if number == 0 else columns)
+        for section, number, columns in read
+    ]
+    if all(family.id != 0 for family in families):
+        return (Family(0, tuple(left.values())), *families)
+    return tuple(families)
+
+
+class _FamilyReader:
+    def __init__(self, ids: Mapping[str, int], mistakes: Mistakes) -> None:
+        self._ids, self._mistakes = ids, mistakes
+        self._family_of_id: dict[int, str] = {}
+        self.family_of_column: dict[int, str] = {}
+
+    def read(self, entry: Entry) -> tuple[Section, int, dict[str, int]]:
+        """What a family says of itself, its id and its columns."""
+        section = Section(entry.value, entry.line, f"family '{entry.name}'", _KEYS, self._mistakes)
+        return section, self._number(section, entry.name), self._columns(section, entry.name)
+
+    def family(self, section: Section, number: int, columns: Mapping[str, int]) -> Family:
+        """The family, all its columns being known."""
+        return Family(number, tuple(columns.values()), self._default(section, columns))
+
+    def _number(self, section: Section, name: str) -> int:
+        if section.require("id", "the number at the end of its keys") is None:
+            return 0
+        number = number_of(section, "id", 0, least=0)
+        if number in self._family_of_id:
+            other = self._family_of_id[number]
+            hint = "write the number that its keys end with"
+            section.add("id", f"{section.what} has the same id as family '{other}'", hint)
+        self._family_of_id.setdefault(number, name)
+        return number
+
+    def _columns(self, section: Section, family: str) -> dict[str, int]:
+        columns: dict[str, int] = {}
+        for item in section.items("columns"):
+            found = column_id_of(item, section.what, self._ids, self._mistakes)
+            if found is None:
+                continue
+            name, column = found
+            other = self.family_of_column.setdefault(column, family)
+            if name in columns:
+                message = f"'{name}' comes twice in {section.what}"
+                self._mistakes.add(line_of(item), message, "leave it out here")
+            elif other != family:
+                message = f"column '{name}' is in {section.what} and in family '{other}'"
+                self._mistakes.add(line_of(item), message, "leave it in one of them")
+            columns[name] = column
+        return columns
+
+    def _default(self, section: Section, columns: Mapping[str, int]) -> int | None:
+        node = section.node("default")
+        found = column_id_of(node, section.what, self._ids, self._mistakes) if node else None
+        if found is None:
+            return None
+        name, column = found
+        if name not in columns:
+            message = f"the default of {section.what} is '{name}', which is not one of its columns"
+            hint = f"write one of [{', '.join(columns)}], or leave `default` out"
+            section.add("default", message, hint)
+        return column
