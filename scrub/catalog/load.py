@@ -16,11 +16,12 @@ from scrub.catalog.places import place_of
 from scrub.catalog.section import Section
 from scrub.catalog.stores import StoreReader
 from scrub.catalog.tables import read_tables
+from scrub.catalog.time_zones import read_time_zone
 from scrub.errors import CatalogError, UsageError
-from scrub.model.table import Store, Table
+from scrub.model.table import UTC, Store, Table
 
 VERSION = 1
-_KEYS = ("version", "stores", "tables", "journal_days")
+_KEYS = ("version", "stores", "tables", "journal_days", "time_zone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +71,9 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes) -> Catalog:
         reader = StoreReader(directory, os.environ, mistakes)
         stores = reader.read(node, section.line_of("stores"))
     tables: dict[str, Table] = {}
+    time_zone = read_time_zone(section, UTC)
     if (node := section.require("tables", "describe at least one table")) is not None:
-        tables = read_tables(node, section.line_of("tables"), stores, mistakes)
+        tables = read_tables(node, section.line_of("tables"), stores, mistakes, time_zone)
     _refuse_shared_relations(tables, mistakes)
     as_written = dict(_as_written(section.node("stores")))
     return Catalog(

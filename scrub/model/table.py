@@ -9,6 +9,10 @@ from scrub.model.kv import KvTable
 from scrub.model.types import ColumnType
 
 
+UTC = "UTC"
+"""The time zone of a catalog that names none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
     """A place where relations live, as the catalog describes it."""
@@ -113,6 +117,7 @@ class Table:
     indexes: tuple[Index, ...] = ()
     checks: Mapping[str, str] = field(default_factory=dict)
     foreign_keys: tuple[ForeignKey, ...] = ()
+    time_zone: str = UTC  # that its expressions are evaluated in, by every engine
     line: int = 0
     kv: KvTable | None = None  # set when rows and entries are pairs of bytes
 
