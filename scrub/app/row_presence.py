@@ -11,6 +11,7 @@ from scrub.errors import StoreUnavailable
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Entry
 from scrub.model.table import Store, Table
+from scrub.model.types import TypeName
 from scrub.stores.base import SessionProvider
 from scrub.stores.entry_states import comparable
 
@@ -48,6 +49,7 @@ class RowPresence:
 
         from scrub.spark.collecting import collect_arrow
         from scrub.spark.names import named
+        from scrub.spark.time_zone import in_time_zone
         from scrub.spark.types import to_struct
         from scrub.stores.open import open_store
 
@@ -57,10 +59,13 @@ class RowPresence:
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in own])
         wanted = to_table(keys, columns).rename_columns(schema.names)
         opened = open_store(self.store)
+        has_instants = any(column.type.name is TypeName.TIMESTAMP for column in columns)
         try:
-            with closing(opened):
-                facts = opened.pin(table.relation, None, self.session, table.columns)
-                spark = self.session()
+            with (
+                closing(opened),
+                in_time_zone(self.session(), table.time_zone, has_instants) as spark,
+            ):
+                facts = opened.pin(table.relation, None, lambda: spark, table.columns)
                 rows = opened.frame(spark, facts, columns, facts.splits)
                 of_rows = rows.select(
                     *[named(c.name).alias(o.name) for c, o in zip(columns, own, strict=True)]

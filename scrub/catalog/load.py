@@ -4,7 +4,7 @@
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from posixpath import normpath
 
@@ -34,6 +34,11 @@ class Catalog:
     journal_days: float | None = None  # repairs that ended longer ago are forgotten; None: never
     # Place and format of stores before variables were filled in: what may be shown to people.
     as_written: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def in_time_zone(self, zone: str) -> "Catalog":
+        """The catalog for tables of this zone: their servers evaluate in it."""
+        stores = {name: store.in_time_zone(zone) for name, store in self.stores.items()}
+        return replace(self, stores=stores)
 
 
 def load_catalog(path: Path) -> Catalog:

@@ -79,7 +79,9 @@ def event_catalog(
     return path
 
 
-def write_events(directory: Path, zone: str = "UTC", table: str = "events", count: int = 60) -> None:
+def write_events(
+    directory: Path, zone: str = "UTC", table: str = "events", count: int = 60
+) -> None:
     """The table and both indexes, with the days of a zone."""
     rows = events(moments(count))
     for relation, contents in {
