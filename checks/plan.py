@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from scrub.catalog.dependence import depends_on_zone, zoned_expressions
 from scrub.catalog.expressions import columns_used
-from scrub.catalog.native_terms import is_native_index, native_condition
+from scrub.catalog.native_terms import column_types, is_native_index, native_condition
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, PhysicalPlan, Side, TablePlan
 from scrub.model.relation import RelationFacts, SplitKind
@@ -246,8 +247,16 @@ def _plan_index(
     return IndexPlan(
         index=index,
         side=_side(request, facts, names, not_native),
-        notes=(*notes, *source.notes, *_notes(facts, None)),
+        notes=(*notes, *source.notes, *_zone_note(request, source), *_notes(facts, None)),
     )
+
+
+def _zone_note(request: CheckRequest, source: IndexSource) -> Iterator[str]:
+    """The time zone, where the result depends on it."""
+    table, where = source.table, request.where
+    of_where = bool(where) and depends_on_zone(where or "", column_types(table))
+    if of_where or zoned_expressions(table, source.index):
+        yield f"expressions evaluated in time zone {table.time_zone}"
 
 
 def _in_one_server(request: CheckRequest, source: IndexSource, not_native: str | None) -> bool:

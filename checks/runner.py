@@ -10,7 +10,7 @@ A part that cannot be read is set aside and named; what it could explain stays u
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -34,6 +34,7 @@ from checks.entries import actual_entries, expected_entries
 from checks.findings import Findings, SlotFindings, to_defect
 from checks.fingerprint import fingerprint_by_sql, fingerprint_splits_natively
 from checks.finished_parts import FinishedParts
+from checks.meaning import Surroundings, judged_in
 from checks.named_defects import Counts, NamedDefects, as_counts
 from checks.naming import (
     name_defects,
@@ -64,9 +65,11 @@ from scrub.model.plan import CheckPlan
 from scrub.model.progress import Progress
 from scrub.model.request import Engine, Strategy
 from scrub.spark.arrow_frames import frame_of
+from scrub.spark.casing import goes_by_a_language
 from scrub.spark.collecting import collect_arrow, translated
 from scrub.spark.failures import cause_in_worker, reason_of
 from scrub.spark.session import shares_python
+from scrub.spark.time_zone import SETTING, zone_of_jvms
 from scrub.spark.watching import watched
 from scrub.stores.base import ReadableStore
 from scrub.stores.row_entries import columns_believed
@@ -96,6 +99,16 @@ def native_refusal(plan: CheckPlan, spark: SparkSession) -> str | None:
     except PySparkException as error:
         return f"the canary failed: {cause_in_worker(error)}"
     return None
+
+
+def without_changed_meaning(plan: CheckPlan, spark: SparkSession) -> CheckPlan:
+    """The plan without what would mean something else in this session: incomplete, by name."""
+    around = Surroundings(
+        time_zone=spark.conf.get(SETTING) or "",
+        by_language=partial(goes_by_a_language, spark),
+        clocks=partial(zone_of_jvms, spark),
+    )
+    return judged_in(plan, around)
 
 
 class _Run:

@@ -23,7 +23,7 @@ from scrub.stores.row_entries import NativeRowEntries, native_row_entries, table
 from scrub.stores.unreadable import UnreadableSplit
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class EntryMaker(Protocol):
@@ -132,11 +132,13 @@ class SparkEntries:
         from pyspark.errors import PySparkException
 
         from scrub.spark.collecting import collect_arrow
+        from scrub.spark.meaning import evaluating
 
         if not splits:
             return
         try:
-            found = collect_arrow(self.frame(splits, kinds))
+            with evaluating(self.session(), self.table, self.index) as spark:
+                found = collect_arrow(self.frame(spark, splits, kinds))
         except PySparkException as error:
             text = next(iter(str(error).splitlines()), "")
             raise CannotFollow(
@@ -146,14 +148,15 @@ class SparkEntries:
         fields = [(c.name, to_arrow(c.type)) for c in self.index.entry if c.type is not None]
         yield found.cast(pa.schema(fields))
 
-    def frame(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> "DataFrame":
+    def frame(
+        self, spark: "SparkSession", splits: Sequence[Split], kinds: frozenset[str] | None
+    ) -> "DataFrame":
         """The entries of the rows in some files, not yet computed."""
         from pyspark.sql import functions as F
 
         from scrub.stores.file_formats import parquet_loader
         from scrub.stores.partitioned_frame import partitioned_frame
 
-        spark = self.session()
         columns = self.columns if kinds is None else (*self.columns, CHANGE_TYPE)
         rows = partitioned_frame(spark, self.root, splits, columns, parquet_loader(spark))
         if kinds is not None:

@@ -112,18 +112,23 @@ class Loader:
         from pyspark.errors import PySparkException
 
         from scrub.spark.collecting import translated
+        from scrub.spark.meaning import evaluating
         from scrub.spark.names import named
 
-        spark = self.session()
         columns = table_columns(self.table, self.index)
-        rows = DeltaStore(self.tables).frame(spark, facts, columns, facts.splits)
-        entries = SparkEntries(self.table, self.index, columns, root, self.session).entries(rows)
         keys = [named(column.name) for column in self.index.key + self.index.suffix]
         files = max(-(-(facts.bytes or 0) // FILE_BYTES), -(-(facts.rows or 0) // FILE_ROWS), 1)
         folder = f"load-{uuid.uuid4().hex}"
         target = join(snapshot.uri, folder)
+        maker = SparkEntries(self.table, self.index, columns, root, self.session)
         try:
-            with translated(), _microseconds(spark):
+            with (
+                translated(),
+                evaluating(self.session(), self.table, self.index) as spark,
+                _microseconds(spark),
+            ):
+                rows = DeltaStore(self.tables).frame(spark, facts, columns, facts.splits)
+                entries = maker.entries(rows)
                 ordered = entries.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
                 ordered.write.option("compression", "snappy").parquet(for_spark(target))
         except PySparkException as error:

@@ -41,6 +41,7 @@ class SparkRowEntries:
 
         from scrub.spark.collecting import collect_arrow
         from scrub.spark.expected_values import expected_value, is_covered
+        from scrub.spark.meaning import evaluating
         from scrub.spark.names import named
         from scrub.spark.types import to_struct
 
@@ -48,15 +49,16 @@ class SparkRowEntries:
         # PySpark 4 loses the rows of a table that begins with two empty chunks.
         given = rows.select([column.name for column in self.columns]).combine_chunks()
         try:
-            frame = self.session().createDataFrame(given, to_struct(self.columns))
-            if frame.count() != rows.num_rows:
-                raise StoreUnavailable("Spark lost rows that it was given, so nothing is known")
-            found = collect_arrow(
-                frame.where(is_covered(self.index, None)).select(
-                    *[named(name).alias(alias) for alias, name in keys],
-                    *[expected_value(column).alias(column.name) for column in self.index.entry],
+            with evaluating(self.session(), self.table, self.index) as spark:
+                frame = spark.createDataFrame(given, to_struct(self.columns))
+                if frame.count() != rows.num_rows:
+                    raise StoreUnavailable("Spark lost rows that it was given, so nothing is known")
+                found = collect_arrow(
+                    frame.where(is_covered(self.index, None)).select(
+                        *[named(name).alias(alias) for alias, name in keys],
+                        *[expected_value(column).alias(column.name) for column in self.index.entry],
+                    )
                 )
-            )
         except PySparkException as error:
             text = next(iter(str(error).splitlines()), "")
             raise StoreUnavailable(

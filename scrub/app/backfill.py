@@ -150,7 +150,7 @@ def _gate(
 def _backfill_of(request: BackfillRequest, all_if_none: bool = False) -> Backfill:
     catalog, table = _table_of(request)
     indexes = _indexes_of(table, request, all_if_none)
-    store = catalog.stores[table.store]
+    store = catalog.stores[table.store].in_time_zone(table.time_zone)
     elsewhere = [index.name for index in indexes if index.store != table.store]
     if elsewhere and store.kind == "postgres":
         raise UsageError(

@@ -20,6 +20,7 @@ from scrub.app.check_native import (
 )
 from scrub.app.computed_columns import with_computed_columns
 from scrub.app.selection import select_tables
+from scrub.app.zone_groups import by_time_zone, joined_plans, joined_results
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import UsageError
 from scrub.model.defect import Defect
@@ -27,6 +28,7 @@ from scrub.model.plan import CheckPlan, NotChecked, WalkedIndex
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CHECKS, CheckRequest, Engine, SparkOptions, Strategy
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
+from scrub.model.table import UTC as DEFAULT_ZONE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,8 +86,12 @@ def run_check(
 
     `pace` says how much one Spark job reads, and so how often finished work is kept.
     """
-    with _Preparation.begin(request, spark, spark_options, on_progress) as preparation:
-        return preparation.run(pace)
+    results: list[RunResult] = []
+    with _prepared(request, spark, spark_options, on_progress) as preparations:
+        for preparation in preparations:
+            preparation.leave_room(sum(len(result.defects) for result in results))
+            results.append(preparation.run(pace))
+    return joined_results(results)
 
 
 def explain_check(
@@ -95,53 +101,93 @@ def explain_check(
     spark_options: SparkOptions | None = None,
 ) -> CheckPlan:
     """What a check would do; Spark is started only if a relation cannot be described without."""
-    with _Preparation.begin(request, spark, spark_options, ignore_progress) as preparation:
-        return preparation.explained()
+    with _prepared(request, spark, spark_options, ignore_progress) as preparations:
+        return joined_plans([preparation.explained() for preparation in preparations])
+
+
+@contextmanager
+def _prepared(
+    request: CheckRequest,
+    spark: "SparkSession | None",
+    spark_options: SparkOptions | None,
+    on_progress: ProgressListener,
+) -> "Iterator[list[_Preparation]]":
+    """A preparation for each time zone: in one session there can be but one."""
+    catalog = load_catalog(request.catalog)
+    tables = select_tables(catalog, request)  # mistakes are answered before Spark starts
+    zones = by_time_zone(tables) or {DEFAULT_ZONE: ()}
+    if len(zones) > 1 and request.all_defects is not None:
+        raise UsageError(
+            f"--all-defects is not available for tables of several time zones: {', '.join(zones)}",
+            hint="leave it out, or choose tables of one time zone",
+        )
+    run_id = uuid.uuid4().hex[:12]
+    with ExitStack() as stack:
+        options = spark_options or SparkOptions()
+        lazy = _LazySpark(spark, options, on_progress, stack, may_be_few=len(zones) == 1)
+        yield [
+            _Preparation(
+                request, catalog.in_time_zone(zone), of_zone, zone, lazy, on_progress, stack, run_id
+            )
+            for zone, of_zone in zones.items()
+        ]
+
+
+@dataclass(slots=True)
+class _LazySpark:
+    """Spark, started when it is first needed; one session for each time zone."""
+
+    given: "SparkSession | None"
+    options: SparkOptions
+    on_progress: ProgressListener
+    stack: ExitStack
+    may_be_few: bool  # whether the rows of the first plan are all that is read
+    seconds_starting: float = 0.0  # which says nothing about the check's speed
+    sessions: "list[SparkSession]" = field(default_factory=list)
+    in_zones: "dict[str, SparkSession]" = field(default_factory=dict)
+
+    def session(self, zone: str, few_rows: bool) -> "SparkSession":
+        if not self.sessions:
+            from scrub.spark.session import spark_session
+
+            self.on_progress(Progress(phase="starting Spark"))
+            began = time.monotonic()
+            few_rows = few_rows and self.may_be_few
+            session = spark_session(self.given, self.options, few_rows, zone)
+            self.sessions.append(self.stack.enter_context(session))
+            self.seconds_starting = time.monotonic() - began
+        if zone not in self.in_zones:
+            from scrub.spark.time_zone import in_time_zone
+
+            # Whether an index needs it is asked when it is known what is checked.
+            zoned = in_time_zone(self.sessions[0], zone, needed=False)
+            self.in_zones[zone] = self.stack.enter_context(zoned)
+        return self.in_zones[zone]
 
 
 @dataclass(slots=True)
 class _Preparation:
-    """A request with its catalog read and its stores opened; Spark starts when it is needed."""
+    """The tables of one time zone, with their stores opened; Spark starts when it is needed."""
 
     request: CheckRequest
     catalog: Catalog
-    session: "Callable[[], SparkSession]"
+    tables: "tuple[Table, ...]"
+    time_zone: str
+    spark: _LazySpark
     on_progress: ProgressListener
     resources: ExitStack  # what is open while the check runs
-    run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    run_id: str
     stores: "dict[str, ReadableStore]" = field(default_factory=dict)  # those of the last plan
     followed: "dict[tuple[str, str], IndexSource]" = field(default_factory=dict)  # as first pinned
     rows: int | None = None  # that the first plan says will be read
-    seconds_starting: float = 0.0  # of Spark, which says nothing about the check's speed
 
-    @classmethod
-    @contextmanager
-    def begin(
-        cls,
-        request: CheckRequest,
-        spark: "SparkSession | None",
-        spark_options: SparkOptions | None,
-        on_progress: ProgressListener,
-    ) -> "Iterator[_Preparation]":
-        catalog = load_catalog(request.catalog)
-        select_tables(catalog, request)  # mistakes in the request are answered before Spark starts
-        with ExitStack() as stack:
-            sessions: list[SparkSession] = []
+    def session(self) -> "SparkSession":
+        few = self.rows is not None and self.rows <= _FEW_ROWS
+        return self.spark.session(self.time_zone, few)
 
-            def session() -> "SparkSession":
-                if not sessions:
-                    from scrub.spark.session import spark_session
-
-                    on_progress(Progress(phase="starting Spark"))
-                    began = time.monotonic()
-                    options = spark_options or SparkOptions()
-                    few = preparation.rows is not None and preparation.rows <= _FEW_ROWS
-                    sessions.append(stack.enter_context(spark_session(spark, options, few)))
-                    preparation.seconds_starting = time.monotonic() - began
-                return sessions[0]
-
-            preparation = cls(request, catalog, session, on_progress, stack)
-            yield preparation
+    def leave_room(self, defects_so_far: int) -> None:
+        """Show no more defects than were asked for, together with those of other tables."""
+        self.request = replace(self.request, limit=max(self.request.limit - defects_so_far, 0))
 
     def plan(self, native_refusal: str | None = None) -> CheckPlan:
         from checks.plan import plan_check
@@ -150,8 +196,7 @@ class _Preparation:
         self.stores = self._open_stores()
         kinds = {store.name: store.kind for store in self.catalog.stores.values()}
         pins = Pins(self.stores, kinds, self.session, self.request, followed=self.followed)
-        tables = select_tables(self.catalog, self.request)
-        pins.pin_all([with_computed_columns(table) for table in tables if table.kv is None])
+        pins.pin_all([with_computed_columns(t) for t in self.tables if t.kv is None])
         return plan_check(
             self.request, pins.sources, pins.not_checked, native_refusal, pins.physical
         )
@@ -159,8 +204,7 @@ class _Preparation:
     def explained(self) -> CheckPlan:
         """The plan, with what is known of the database's own indexes before they are read."""
         plan = self.plan()
-        tables = select_tables(self.catalog, self.request)
-        native = plan_native_indexes(tables, self.request, self.stores)
+        native = plan_native_indexes(self.tables, self.request, self.stores)
         return replace(
             plan,
             not_checked=(*plan.not_checked, *(p for p in native if isinstance(p, NotChecked))),
@@ -179,6 +223,7 @@ class _Preparation:
 
     def run(self, pace: "Pace | None" = None) -> RunResult:
         started_at, began = datetime.now(UTC), time.monotonic()
+        was_started = self.spark.seconds_starting
         self._refuse_what_some_lack()
         plan, findings = self.plan(), None
         if not self._tables_of_pairs():
@@ -195,28 +240,27 @@ class _Preparation:
             of_pairs = self._check_pairs(pairs, len(defects))
             tables += tuple(of_pairs.tables)
             defects += tuple(of_pairs.defects)
-        order = [table.name for table in select_tables(self.catalog, self.request)]
+        order = [table.name for table in self.tables]
         tables = tuple(sorted(tables, key=lambda result: order.index(result.table)))
+        starting = self.spark.seconds_starting - was_started
         return RunResult(
             run_id=self.run_id,
             started_at=started_at,
-            seconds=time.monotonic() - began - self.seconds_starting,
+            seconds=time.monotonic() - began - starting,
             tables=tables,
             defects=defects,
-            seconds_starting=self.seconds_starting,
+            seconds_starting=starting,
         )
 
     def _tables_of_pairs(self) -> "list[Table]":
-        return [t for t in select_tables(self.catalog, self.request) if t.kv is not None]
+        return [t for t in self.tables if t.kv is not None]
 
     def _has_native_indexes(self) -> bool:
-        tables = select_tables(self.catalog, self.request)
-        return any(native_indexes(table, self.request) for table in tables)
+        return any(native_indexes(table, self.request) for table in self.tables)
 
     def _check_native(self, defects_so_far: int) -> NativeResults:
         request = replace(self.request, limit=max(self.request.limit - defects_so_far, 0))
-        tables = select_tables(self.catalog, request)
-        return check_native_indexes(tables, request, self.stores, self.on_progress)
+        return check_native_indexes(self.tables, request, self.stores, self.on_progress)
 
     def _refuse_what_some_lack(self) -> None:
         """An option that would be passed over in silence is refused instead."""
@@ -244,11 +288,11 @@ class _Preparation:
             catalog = self.catalog.tables.values()
             return check_pairs(tables, request, stores, self.session, catalog, SLEEP)
 
-    def _run(self, plan: CheckPlan, pace: "Pace | None") -> "tuple[CheckPlan, Findings]":
+    def _run(self, plan: CheckPlan, pace: "Pace | None") -> "tuple[CheckPlan, Findings | None]":
         """Carry out the plan, or the one without native scans if the canary says no."""
         from checks.parts import Pace
         from checks.run_settings import RunSettings
-        from checks.runner import native_refusal, run_check
+        from checks.runner import native_refusal, run_check, without_changed_meaning
         from scrub.spark.watching import stoppable
 
         spark = self.session()
@@ -257,6 +301,9 @@ class _Preparation:
             refusal = native_refusal(plan, spark)
             if refusal is not None:
                 plan = self.plan(refusal)
+            plan = without_changed_meaning(plan, spark)
+            if not plan.tables:
+                return plan, None
             settings = RunSettings(
                 run_id=self.run_id,
                 limit=request.limit,
@@ -275,9 +322,12 @@ class _Preparation:
 
     def _plan_again(self, plan: CheckPlan, refusal: str | None) -> CheckPlan:
         """The plan at later snapshots, with its buckets: one must mean the same in both."""
+        from checks.runner import without_changed_meaning
+
+        later = without_changed_meaning(self.plan(refusal), self.session())
         tables = [
             replace(table, bucket_bits=before.bucket_bits)
-            for table, before in zip(self.plan(refusal).tables, plan.tables, strict=True)
+            for table, before in zip(later.tables, plan.tables, strict=True)
         ]
         return replace(plan, tables=tuple(tables))
 

@@ -9,7 +9,7 @@ from scrub.app.row_presence import RowPresence
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import NotRepairable
 from scrub.model.result import RunResult
-from scrub.model.table import Table
+from scrub.model.table import Store, Table
 from scrub.stores.base import SessionProvider
 from scrub.stores.repairing import RepairingStore
 
@@ -48,6 +48,11 @@ def _elsewhere(table: Table) -> list[str]:
     return [i.name for i in table.indexes if not i.native and i.store != table.store]
 
 
+def _store_of(catalog: Catalog, table: Table) -> Store:
+    """The table's store; a server evaluates in the table's time zone."""
+    return catalog.stores[table.store].in_time_zone(table.time_zone)
+
+
 def open_repairs_or_rows(
     catalog: Catalog, table: Table, session: SessionProvider
 ) -> ClosableRepairs | RowPresence:
@@ -55,7 +60,7 @@ def open_repairs_or_rows(
     try:
         return open_repairs(catalog, table, session)
     except OnlyRead as error:
-        return RowPresence(catalog.stores[table.store], str(error), session, catalog.stores)
+        return RowPresence(_store_of(catalog, table), str(error), session, catalog.stores)
 
 
 def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> ClosableRepairs:
@@ -72,7 +77,7 @@ def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> Cl
             f"index {elsewhere[0]} is in another store than table {table.name}, so a row and its "
             "entry cannot be looked at in one moment"
         )
-    store = catalog.stores[table.store]
+    store = _store_of(catalog, table)
     match store.kind:
         case "postgres":
             from scrub.stores.postgres.recovery import RecoveringPostgres

@@ -12,6 +12,7 @@ from scrub.codec.json_values import from_table, to_table
 from scrub.errors import StoreUnavailable
 from scrub.model.repair import Entry
 from scrub.model.table import Column, Index, Store, Table
+from scrub.model.types import TypeName
 from scrub.stores.base import SessionProvider
 from scrub.stores.entry_states import comparable
 from scrub.stores.recovering import by_key, plain_shape
@@ -24,7 +25,6 @@ class RowPresence:
     store: Store  # of the table
     why: str
     session: SessionProvider
-
     stores: Mapping[str, Store] = field(default_factory=dict)  # of the indexes, by name
 
     def rows_there(self, table: Table, keys: Sequence[Entry]) -> Sequence[bool]:
@@ -42,14 +42,16 @@ class RowPresence:
                     return delta.rows_there(table, keys)
         columns = [table.column(name) for name in table.primary_key]
         wanted = to_table(keys, columns)
-        there = set(comparable(self._found(self.store, table.relation, columns, (), wanted)))
+        there = set(
+            comparable(self._found(self.store, table, table.relation, (columns, ()), wanted))
+        )
         return [key in there for key in comparable(wanted)]
 
     def entries_of(
         self, table: Table, index: Index, keys: Sequence[Entry]
     ) -> Sequence[Sequence[Entry]]:
         """What an index holds of each primary key; see `EntriesByKey`."""
-        store = self.stores.get(index.store, self.store)
+        store = self.stores.get(index.store, self.store).in_time_zone(table.time_zone)
         match store.kind:
             case "postgres":
                 from scrub.stores.postgres.repairs import PostgresRepairs
@@ -63,7 +65,7 @@ class RowPresence:
                     return delta.entries_of(table, index, keys)
         shape = plain_shape(table, index)
         wanted = to_table(keys, [table.column(name) for name in table.primary_key])
-        found = self._found(store, index.relation, shape.indexed, shape.stored, wanted)
+        found = self._found(store, table, index.relation, (shape.indexed, shape.stored), wanted)
         of = comparable(found.select([column.name for column in shape.indexed]))
         entries: list[Entry] = list(from_table(found, shape.columns))
         return by_key(comparable(wanted), of, entries)
@@ -74,9 +76,9 @@ class RowPresence:
     def _found(
         self,
         store: Store,
+        table: Table,
         relation: str,
-        keys: Sequence[Column],
-        others: Sequence[Column],
+        keys_and_others: tuple[Sequence[Column], Sequence[Column]],
         wanted: pa.Table,
     ) -> pa.Table:
         """What a relation holds of some keys: one reading, joined with them."""
@@ -84,9 +86,11 @@ class RowPresence:
 
         from scrub.spark.collecting import collect_arrow
         from scrub.spark.names import named
+        from scrub.spark.time_zone import in_time_zone
         from scrub.spark.types import to_struct
         from scrub.stores.open import open_store
 
+        keys, others = keys_and_others
         columns = [*keys, *others]
         # Names of our own, which no join takes for a path into a struct.
         own = [replace(column, name=f"k{number}") for number, column in enumerate(columns)]
@@ -94,10 +98,13 @@ class RowPresence:
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in own])
         given_names = [column.name for column in of_keys]
         opened = open_store(store)
+        has_instants = any(column.type.name is TypeName.TIMESTAMP for column in columns)
         try:
-            with closing(opened):
-                facts = opened.pin(relation, None, self.session, tuple(columns))
-                spark = self.session()
+            with (
+                closing(opened),
+                in_time_zone(self.session(), table.time_zone, has_instants) as spark,
+            ):
+                facts = opened.pin(relation, None, lambda: spark, tuple(columns))
                 rows = opened.frame(spark, facts, columns, facts.splits)
                 of_rows = rows.select(
                     *[named(c.name).alias(o.name) for c, o in zip(columns, own, strict=True)]

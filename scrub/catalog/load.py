@@ -4,7 +4,7 @@
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from yaml.nodes import Node
@@ -16,12 +16,13 @@ from scrub.catalog.section import Section
 from scrub.catalog.shared_relations import refuse_shared_relations
 from scrub.catalog.stores import StoreReader
 from scrub.catalog.tables import read_tables
+from scrub.catalog.time_zones import read_time_zone
 from scrub.errors import CatalogError, UsageError
-from scrub.model.table import Store, Table
+from scrub.model.table import UTC, Store, Table
 from scrub.redaction import redacted
 
 VERSION = 1
-_KEYS = ("version", "stores", "tables", "journal_days")
+_KEYS = ("version", "stores", "tables", "journal_days", "time_zone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,11 @@ class Catalog:
     journal_days: float | None = None  # repairs that ended longer ago are forgotten; None: never
     # Place and format of stores before variables were filled in: what may be shown to people.
     as_written: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def in_time_zone(self, zone: str) -> "Catalog":
+        """The catalog for tables of this zone: their servers evaluate in it."""
+        stores = {name: store.in_time_zone(zone) for name, store in self.stores.items()}
+        return replace(self, stores=stores)
 
 
 def load_catalog(path: Path) -> Catalog:
@@ -71,8 +77,9 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes) -> Catalog:
         reader = StoreReader(directory, os.environ, mistakes)
         stores = reader.read(node, section.line_of("stores"))
     tables: dict[str, Table] = {}
+    time_zone = read_time_zone(section, UTC)
     if (node := section.require("tables", "describe at least one table")) is not None:
-        tables = read_tables(node, section.line_of("tables"), stores, mistakes)
+        tables = read_tables(node, section.line_of("tables"), stores, mistakes, time_zone)
     refuse_shared_relations(tables, stores, mistakes)
     as_written = dict(_as_written(section.node("stores")))
     return Catalog(

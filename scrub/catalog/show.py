@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrub.catalog.load import Catalog
-from scrub.model.table import EntryColumn, Index, Nulls, Table
+from scrub.model.table import UTC, EntryColumn, Index, Nulls, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,12 @@ def describe_catalog(catalog: Catalog) -> Iterator[Listing]:
             for name, store in catalog.stores.items()
         ),
     )
+    in_zones = any(table.time_zone != UTC for table in catalog.tables.values())
     yield Listing(
-        ("table", "store", "relation", "columns", "primary key", "indexes"),
+        (
+            *("table", "store", "relation", "columns", "primary key", "indexes"),
+            *(("time zone",) if in_zones else ()),
+        ),
         tuple(
             (
                 table.name,
@@ -42,6 +46,7 @@ def describe_catalog(catalog: Catalog) -> Iterator[Listing]:
                 str(len(table.columns)),
                 ", ".join(table.primary_key),
                 ", ".join(map(_name, table.indexes)),
+                *((table.time_zone,) if in_zones else ()),
             )
             for table in catalog.tables.values()
         ),

@@ -65,12 +65,16 @@ class StoreReader:
 
     def _database(self, name: str, section: Section) -> Store:
         """Without a url, libpq takes everything from PG* variables."""
+        options = self._options(section)
+        if any(option.lower() == "timezone" for option in options):
+            message = f"{section.what} has an option TimeZone, which is not the store's to say"
+            section.add("options", message, "write time_zone: for the catalog, or for a table")
         return Store(
             name=name,
             kind="postgres",
             url=self._expanded(section, "url"),
             schema=self._expanded(section, "schema"),
-            options=self._options(section),
+            options=options,
         )
 
     def _format(self, section: Section) -> str | None:

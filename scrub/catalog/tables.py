@@ -15,7 +15,8 @@ from scrub.catalog.kv import read_kv_table
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
 from scrub.catalog.table_context import TableContext
-from scrub.model.table import Column, Store, Table
+from scrub.catalog.time_zones import read_time_zone
+from scrub.model.table import UTC, Column, Store, Table
 from scrub.model.types import ColumnType, TypeName, parse_type
 
 _KEYS = (
@@ -27,15 +28,23 @@ _KEYS = (
     "checks",
     "foreign_keys",
     "indexes",
+    "time_zone",
 )
 
 
 def read_tables(
-    node: Node, line: int, stores: Mapping[str, Store], mistakes: Mistakes
+    node: Node,
+    line: int,
+    stores: Mapping[str, Store],
+    mistakes: Mistakes,
+    time_zone: str = UTC,
 ) -> dict[str, Table]:
-    """Every table by name; one with mistakes is there too, so that its name is known."""
+    """Every table by name; one with mistakes is there too, so that its name is known.
+
+    `time_zone` is that of tables which name none.
+    """
     found = list(document.entries(node, line, "'tables'", mistakes))
-    tables = {entry.name: _read_table(entry, stores, mistakes) for entry in found}
+    tables = {entry.name: _read_table(entry, stores, mistakes, time_zone) for entry in found}
     # A foreign key may name a table further down, so these are read when all are known.
     for entry in found:
         foreign_keys = read_foreign_keys(entry, tables, mistakes)
@@ -43,7 +52,9 @@ def read_tables(
     return tables
 
 
-def _read_table(entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes) -> Table:
+def _read_table(
+    entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes, time_zone: str
+) -> Table:
     what = f"table '{entry.name}'"
     if problem := names.problem_of(entry.name):
         mistakes.add(entry.line, f"the name of {what} {problem}")
@@ -70,6 +81,7 @@ def _read_table(entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes) -
         primary_key=context.primary_key,
         indexes=tuple(IndexReader(context).read(section)),
         checks=_checks(section, context),
+        time_zone=read_time_zone(section, time_zone),
         line=entry.line,
     )
 

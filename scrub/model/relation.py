@@ -65,4 +65,6 @@ class RelationFacts:
     native: bool = False  # whether tasks can open the splits themselves
     native_reason: str = ""  # why not
     rows_estimated: bool = False  # what a planner believes, or a size suggests
+    times_as_text: bool = False  # those without a zone are read in the session's
+    times_by_clock: bool = False  # stored without a zone: instants are made of them in the JVM's
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets

@@ -2,11 +2,14 @@
 """Tables, their indexes, and the shape of an index entry."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from scrub.model.kv import KvTable
 from scrub.model.types import ColumnType
+
+UTC = "UTC"
+"""The time zone of a catalog that names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,12 @@ class Store:
     schema: str | None = None  # in the database
     format: str | None = None  # for kind "spark": parquet, orc, csv, json, jdbc, table
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+
+    def in_time_zone(self, zone: str) -> "Store":
+        """The store for a table whose expressions its server evaluates in this zone."""
+        if self.kind != "postgres":
+            return self
+        return replace(self, options={**self.options, "TimeZone": zone})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +122,7 @@ class Table:
     indexes: tuple[Index, ...] = ()
     checks: Mapping[str, str] = field(default_factory=dict)
     foreign_keys: tuple[ForeignKey, ...] = ()
+    time_zone: str = UTC  # that its expressions are evaluated in, by every engine
     line: int = 0
     kv: KvTable | None = None  # set when rows and entries are pairs of bytes
 

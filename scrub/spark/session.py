@@ -16,7 +16,9 @@ from pyspark.sql import SparkSession
 
 from scrub.errors import SparkUnavailable
 from scrub.model.request import SparkOptions
+from scrub.model.table import UTC
 from scrub.spark.class_archive import using_archive
+from scrub.spark.time_zone import SETTING as TIME_ZONE
 
 _CONNECT_SECONDS = 5
 _LOG_LINES_SHOWN = 3
@@ -38,21 +40,28 @@ _OF_FEW_ROWS = {
 FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 """Beside `spark.driver.extraJavaOptions`, which are the user's."""
+_EXECUTORS_JAVA_OPTIONS = "spark.executor.defaultJavaOptions"
+_NO_LANGUAGE = ("-Duser.language=en", "-Duser.country=US", "-Duser.variant=")
+"""Letters are cased, and ORC's clocks read, as the catalog says, not as the machine is set up."""
 
 
 @contextmanager
 def spark_session(
-    given: SparkSession | None, options: SparkOptions, few_rows: bool = False
+    given: SparkSession | None,
+    options: SparkOptions,
+    few_rows: bool = False,
+    time_zone: str = UTC,
 ) -> Iterator[SparkSession]:
     """The session given, the active one, or one of our own that ends with the block.
 
-    For few rows, one of our own is made to start fast rather than to run fast.
+    One of our own is in the time zone; one that is borrowed is in whatever zone it is, see
+    `in_time_zone`. For few rows, one of our own is made to start fast rather than to run fast.
     """
     active = given or SparkSession.getActiveSession()
     if active is not None:
         yield active
         return
-    session = _start(options, few_rows)
+    session = _start(options, few_rows, time_zone)
     try:
         if few_rows:
             _interpret_plans(session)
@@ -82,7 +91,7 @@ def parallelism(spark: SparkSession) -> int:
     return spark.sparkContext.defaultParallelism
 
 
-def _start(options: SparkOptions, few_rows: bool) -> SparkSession:
+def _start(options: SparkOptions, few_rows: bool, time_zone: str) -> SparkSession:
     # Tasks must run the Python that scrub and its engine are installed in.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     address = options.remote or options.master or ""
@@ -90,7 +99,9 @@ def _start(options: SparkOptions, few_rows: bool) -> SparkSession:
     if not options.remote:
         require_java()
     builder = SparkSession.builder
-    for key, value in (_defaults(options, few_rows) | dict(options.conf)).items():
+    settings = _defaults(options, few_rows, time_zone) | dict(options.conf)
+    # Not for the machine or its administrator to choose: the catalog says what expressions mean.
+    for key, value in (settings | {TIME_ZONE: time_zone}).items():
         builder = builder.config(key, value)
     if options.remote:
         builder = builder.remote(options.remote)
@@ -106,14 +117,19 @@ def _start(options: SparkOptions, few_rows: bool) -> SparkSession:
             ) from error
 
 
-def _defaults(options: SparkOptions, few_rows: bool) -> dict[str, str]:
+def _defaults(options: SparkOptions, few_rows: bool, time_zone: str = UTC) -> dict[str, str]:
     """Our settings, where nobody else had a say: spark-submit and servers bring their own."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return {}
     if options.remote:
         return {k: v for k, v in _OWN_SESSION.items() if k.startswith("spark.sql")}
-    java = [] if _has_conf_files() else _java_options(options, few_rows)
-    return _OWN_SESSION | ({JAVA_OPTIONS: " ".join(java)} if java else {})
+    if _has_conf_files():
+        return dict(_OWN_SESSION)
+    meaning = [*_NO_LANGUAGE, f"-Duser.timezone={time_zone}"]
+    return _OWN_SESSION | {
+        JAVA_OPTIONS: " ".join([*_java_options(options, few_rows), *meaning]),
+        _EXECUTORS_JAVA_OPTIONS: " ".join(meaning),
+    }
 
 
 def _java_options(options: SparkOptions, few_rows: bool) -> list[str]:

@@ -52,8 +52,10 @@ def utc_text(text: "Column") -> "Column":
     """The text of a time with its zone said: UTC if it names none."""
     from pyspark.sql import functions as sf
 
-    bare = text.rlike(_SHAPES[TypeName.TIMESTAMP_NTZ]) & text.contains(":")
-    return sf.when(bare, sf.concat(text, sf.lit("Z"))).otherwise(text)
+    bare = text.rlike(_SHAPES[TypeName.TIMESTAMP_NTZ])
+    midnight = sf.concat(sf.trim(text), sf.lit("T00:00:00Z"))
+    clock = sf.when(text.contains(":"), sf.concat(sf.trim(text), sf.lit("Z"))).otherwise(midnight)
+    return sf.when(bare, clock).otherwise(text)
 
 
 def _keeps_all(text: "Column", column_type: ColumnType) -> "Column":

@@ -40,6 +40,7 @@ def pin(
         rows=None,
         native=False,
         native_reason=f"only Spark reads {format_}",
+        times_by_clock=format_ == "jdbc",
     )
 
 

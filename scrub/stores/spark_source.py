@@ -72,6 +72,8 @@ class SparkSource:
             native=self.format == "parquet",
             native_reason="" if self.format == "parquet" else f"only Spark reads {self.format}",
             storage_options=self.options,
+            times_as_text=self.format in ("csv", "json"),
+            times_by_clock=self.format == "orc",
         )
 
     def close(self) -> None:

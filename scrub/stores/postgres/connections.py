@@ -21,6 +21,7 @@ from urllib.parse import quote, quote_plus
 
 from scrub.errors import MissingExtra, StoreUnavailable
 from scrub.redaction import redacted
+from scrub.stores.postgres.quoting import literal
 from scrub.stores.postgres.urls import demand_sound, not_understood
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ SERVER_SETTINGS = {
     "extra_float_digits": "1",
     "bytea_output": "hex",
     "DateStyle": "ISO",
+    "IntervalStyle": "postgres",
+    # Names of months and signs in numbers are those of no language.
+    "lc_time": "C",
+    "lc_numeric": "C",
+    "lc_monetary": "C",
+    # The zone of the catalog or of the table; see `Store.in_time_zone`.
     "TimeZone": "UTC",
 }
 """What a session is set to, unless the catalog's options say otherwise."""
@@ -68,6 +75,9 @@ _SHORT, _LONG = 4, 8
 SEE_ALL_ROWS = "connect as a role with BYPASSRLS, or as one that the policies do not apply to"
 
 VERSION_MIN = 140000
+
+_FROM_ENVIRONMENT = {"PGTZ": "TimeZone", "PGDATESTYLE": "DateStyle"}
+"""Variables that libpq lets have the last word, whatever a connection string says."""
 
 
 def conninfo_of(url: str | None, options: Mapping[str, str]) -> str:
@@ -94,6 +104,15 @@ def conninfo_of(url: str | None, options: Mapping[str, str]) -> str:
     return text
 
 
+def said_again(conninfo: str) -> list[str]:
+    """Statements for settings of the connection string that the environment has overridden."""
+    overridden = [name for variable, name in _FROM_ENVIRONMENT.items() if variable in os.environ]
+    options = require_psycopg().conninfo.conninfo_to_dict(conninfo).get("options", "")
+    told = re.findall(r"-c (\w+)=((?:\\.|[^\s\\])*)", str(options))
+    values = {name: re.sub(r"\\(.)", r"\1", value) for name, value in told}
+    return [f"SET {name} = {literal(values[name])}" for name in overridden if name in values]
+
+
 def _escaped(value: str) -> str:
     return re.sub(r"([\\ ])", r"\\\1", value)
 
@@ -114,7 +133,8 @@ def connect(conninfo: str) -> "psycopg.Connection[Any]":
     try:
         connection: psycopg.Connection[Any] = driver.connect(conninfo, autocommit=True)
         # A trigger on login could have set another path, and a pooler ignored the options.
-        connection.execute(PIN_PATH)
+        for statement in (PIN_PATH, *said_again(conninfo)):
+            connection.execute(statement)
         connection.autocommit = False
     except driver.OperationalError as error:
         reason = without_secrets(first_line(error), conninfo)

@@ -16,7 +16,7 @@ from scrub.codec.arrow_types import to_arrow
 from scrub.errors import MissingExtra
 from scrub.model.relation import Split
 from scrub.model.table import Column
-from scrub.stores.postgres.connections import first_line, what_to_do, without_secrets
+from scrub.stores.postgres.connections import first_line, said_again, what_to_do, without_secrets
 from scrub.stores.postgres.shared_snapshot import read_at
 from scrub.stores.unreadable import UnreadableSplit
 
@@ -76,6 +76,8 @@ class PostgresSplitReader:
             closing(connection.cursor()) as cursor,
         ):
             for statement in read_at(self.options[SNAPSHOT]):
+                cursor.execute(statement)
+            for statement in said_again(self.options[CONNINFO]):
                 cursor.execute(statement)
             cursor.execute(query)
             yield from cursor.fetch_record_batch()

@@ -14,6 +14,7 @@ from scrub.stores.postgres.connections import (
     connect,
     first_line,
     require_psycopg,
+    said_again,
     what_to_do,
     without_secrets,
 )
@@ -64,7 +65,7 @@ def fetch(
     dbapi = require_adbc()
     try:
         with dbapi.connect(conninfo) as connection, connection.cursor() as cursor:
-            for statement in read_at(snapshot.identifier):
+            for statement in (*read_at(snapshot.identifier), *said_again(conninfo)):
                 cursor.execute(statement)
             cursor.execute(query)
             table = cursor.fetch_arrow_table()

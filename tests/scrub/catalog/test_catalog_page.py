@@ -18,12 +18,18 @@ def test_the_first_example_is_a_catalog(tmp_path: Path) -> None:
     assert set(load_catalog(tmp_path / "scrub.yaml").tables) == {"orders", "customers"}
 
 
+def test_the_example_of_time_zones_is_a_catalog(tmp_path: Path) -> None:
+    (tmp_path / "scrub.yaml").write_text(BLOCKS[1][1])
+    tables = load_catalog(tmp_path / "scrub.yaml").tables.values()
+    assert [table.time_zone for table in tables] == ["Europe/Berlin", "Asia/Kathmandu"]
+
+
 def test_the_mistakes_are_those_really_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EXPORT_DIR", raising=False)
-    (language, text), (_, shown) = BLOCKS[1:3]
+    (language, text), (_, shown) = BLOCKS[2:4]
     assert language == "yaml"
     Path("scrub.yaml").write_text(text)
     with pytest.raises(CatalogError) as error:

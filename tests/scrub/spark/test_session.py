@@ -29,8 +29,15 @@ def keep(archives: Path, content: bytes) -> Path:
 
 
 @pytest.mark.usefixtures("archives")
-def test_without_an_archive_the_jvm_is_told_nothing() -> None:
-    assert session.JAVA_OPTIONS not in session._defaults(ONE_COMMAND, few_rows=False)
+def test_without_an_archive_the_jvm_is_told_only_what_expressions_mean() -> None:
+    settings = session._defaults(ONE_COMMAND, few_rows=False, time_zone="Asia/Kathmandu")
+    for whose in ("driver", "executor"):
+        assert settings[f"spark.{whose}.defaultJavaOptions"].split() == [
+            "-Duser.language=en",
+            "-Duser.country=US",
+            "-Duser.variant=",
+            "-Duser.timezone=Asia/Kathmandu",
+        ]
 
 
 def test_an_archive_is_used_whatever_its_path(archives: Path) -> None:
