@@ -18,15 +18,15 @@ class ContentsCheck(LeafCheck):
     """One index that holds entries itself, compared by contents only."""
 
     def _look(self) -> None:
-        self.way = Way.POINTERS if self.native.has_expressions else Way.ENTRIES
+        self.way = Way.POINTERS if self.reader.unheld else Way.ENTRIES
         entries = self._entries()
-        if self.native.has_expressions:
+        if self.reader.unheld:
             entries = self._try(lambda: self.reader.totals(Way.POINTERS))
         rows = self._try(lambda: self.reader.totals(Way.ROWS))
         self._count(rows, entries)
         if entries is not None and rows is not None:
             self._compare(entries, rows)
-        self._look_at_order(*((None, entries) if self.native.has_expressions else (entries, None)))
+        self._look_at_order(*((None, entries) if self.reader.unheld else (entries, None)))
         self._look_for_clashes(entries, rows)
         self._name()
         self.findings.lacks(

@@ -30,7 +30,7 @@ def rows_not_once(readings: IndexReadings, differing: Sequence[int]) -> str:
     if 2 * len(differing) < BUCKETS:
         listed = ", ".join(map(str, differing))
         some = f"{readings.bucket('ctid')} = ANY('{{{listed}}}'::bigint[])"
-    value = digest(readings.names, readings.seeds[0])
+    value = readings.digest()
     return f"""
         SELECT coalesce(h.r, p.r)::text, h.r IS NOT NULL, coalesce(p.pointers, 0),
                coalesce(h.d, p.d)
@@ -64,7 +64,7 @@ def entries_and_pointers(readings: IndexReadings) -> str:
 
 def _counted(readings: IndexReadings, way: Way, *more: str) -> str:
     """How often each digest is among a reading."""
-    value = digest(readings.names, readings.seeds[0])
+    value = readings.digest()
     # Rows are used, or the planner would see that an index-only scan tells as much.
     used = [] if way is Way.ENTRIES else ["min(r)::text AS used"]
     listed = ", ".join([f"{value} AS d", "count(*) AS copies", *more, *used])
@@ -83,10 +83,9 @@ def pointers_in_order(readings: IndexReadings) -> str:
 
 
 def _told(readings: IndexReadings) -> list[str]:
-    seed = readings.seeds[0]
     return [
-        digest(readings.names, seed),
-        digest(readings.key_names, seed),
+        readings.digest(),
+        readings.key_digest(),
         _texts(readings.index.columns, readings.names),
     ]
 
@@ -119,7 +118,7 @@ def contents(readings: IndexReadings, way: Way, differing: Sequence[int]) -> str
 
 
 def _digests(readings: IndexReadings, way: Way) -> str:
-    value, told = digest(readings.names, readings.seeds[0]), _texts_of(readings)
+    value, told = readings.digest(), _texts_of(readings)
     return f"SELECT {value} AS d, {told} AS told FROM ({readings.reading(way)}) AS s"
 
 

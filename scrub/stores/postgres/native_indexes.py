@@ -7,14 +7,15 @@ as dead, and from then on no reading shows it again.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
 from scrub.stores.postgres import index_differences as differences
+from scrub.stores.postgres import index_search as search
 from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
-from scrub.stores.postgres.index_description import NativeIndex
+from scrub.stores.postgres.index_description import IndexColumn, NativeIndex
 from scrub.stores.postgres.index_readings import (
     IndexReadings,
     Totals,
@@ -22,7 +23,7 @@ from scrub.stores.postgres.index_readings import (
     settings_for,
     totals_of,
 )
-from scrub.stores.postgres.plan_proof import Demand, ReadingRefused, Way, prove
+from scrub.stores.postgres.plan_proof import Demand, ReadingRefused, Way, output_of, plan_of, prove
 from scrub.stores.postgres.shared_snapshot import read_at
 
 if TYPE_CHECKING:
@@ -92,7 +93,50 @@ class NativeIndexReader:
 
     def __init__(self, conninfo: str, snapshot: str, index: NativeIndex) -> None:
         self.conninfo, self.snapshot, self.index = conninfo, snapshot, index
-        self.readings = IndexReadings(index, new_seeds())
+        self.readings = IndexReadings(index, new_seeds(), tuple(range(len(index.columns))))
+        self.unreadable: str | None = None  # why entries cannot be read
+        self._ask_what_is_held()
+
+    def _ask_what_is_held(self) -> None:
+        """Find the columns that an index-only scan gives; the planner alone knows.
+
+        It does so for an expression if the index also holds all columns that the expression needs.
+        """
+        if not self.index.has_expressions:
+            return
+        every = self.readings
+        plain = [n for n, column in enumerate(self.index.columns) if not column.is_expression]
+        try:
+            self.readings = replace(every, computed=self._computed())
+            self._explain(Way.ENTRIES)
+        except ReadingRefused as refused:
+            self.readings, self.unreadable = every, str(refused)
+            if not plain:
+                return
+            self.readings = replace(every, held=tuple(plain))
+            try:
+                self._explain(Way.ENTRIES)
+                self.unreadable = None
+            except ReadingRefused as still_refused:
+                self.readings, self.unreadable = every, str(still_refused)
+
+    def _computed(self) -> tuple[tuple[int, str], ...]:
+        """How the server writes each expression of the index when a row gives its value."""
+        with self._session(settings_for(Way.ROWS)) as connection:
+            output = output_of(plan_of(connection, self.readings.selected(Way.ROWS)))
+        columns = enumerate(self.index.columns)
+        return tuple((n, output[n]) for n, column in columns if column.is_expression)
+
+    def _explain(self, way: Way) -> None:
+        with self._session(settings_for(way)) as connection:
+            prove(connection, self.readings.totals(way), self.readings.demand(way))
+
+    @property
+    def unheld(self) -> list[IndexColumn]:
+        """The columns that no reading of entries gives."""
+        if self.unreadable:
+            return list(self.index.columns)
+        return [c for n, c in enumerate(self.index.columns) if n not in self.readings.held]
 
     def totals(self, way: Way) -> Totals:
         """The sums of one reading."""
@@ -186,6 +230,29 @@ class NativeIndexReader:
         demand = self.readings.demand(way, may_sort=True, may_filter=True)
         yield from self._rows(asking(self.readings, way), demand)
 
+    def rows_not_found(self, keys: int, rows: Totals) -> Iterator[str]:
+        """Where rows lie that a search for their first keys does not find."""
+        nulls = self._nulls_among(keys)
+        found = [self._found(some) for some in nulls]
+        sums = tuple(sum(column) for column in zip(*found, strict=True))
+        if sums == (rows.count, *rows.rows) or not found:
+            return
+        demand = search.demand(self.readings, Way.ROWS, Way.ROWS, Way.POINTERS)
+        for some in nulls:
+            for (row,) in self._rows(search.rows_not_found(self.readings, some), demand):
+                yield row
+
+    def _nulls_among(self, keys: int) -> list[list[bool]]:
+        """Which of the first keys are NULL, each combination that rows have."""
+        query = search.patterns(self.readings, keys)
+        return [row[0] for row in self._rows(query, search.demand(self.readings, Way.ROWS))]
+
+    def _found(self, nulls: Sequence[bool]) -> tuple[int, ...]:
+        """How many rows with such keys a search finds, and the sums of their digests."""
+        demand = search.demand(self.readings, Way.ROWS, Way.POINTERS)
+        (row,) = self._rows(search.found_totals(self.readings, nulls), demand)
+        return tuple(int(value) for value in row)
+
     def values(self, rows: Sequence[str], primary_key: Sequence[str]) -> dict[str, RowValues]:
         """What some rows hold, by where they lie."""
         query = differences.values_at(self.readings, primary_key, rows)
@@ -199,7 +266,10 @@ class NativeIndexReader:
 
     def _rows(self, query: str, demand: Demand) -> Iterator[Sequence[Any]]:
         """What a query gives, once its plan is proven; through a cursor, a few rows at a time."""
-        with self._session(settings_for(*demand.ways)) as connection:
+        settings = settings_for(*demand.ways)
+        if demand.is_search:
+            settings |= search.SETTINGS
+        with self._session(settings) as connection:
             prove(connection, query, demand)
             with connection.cursor(name="scrub") as cursor:
                 cursor.itersize = ROWS_PER_FETCH

@@ -492,8 +492,9 @@ def test_an_index_is_described(table: Database) -> None:
     assert (k.expression, k.descending, k.nulls_first, k.collation) == ("k", True, True, None)
     assert (lower.expression, lower.nulls_first) == ("(lower(e))", True)
     assert lower.collation == '"pg_catalog"."C"'
-    assert k.operators is not None
-    assert k.operators[0] == 'OPERATOR("pg_catalog".<)'
+    assert k.order is not None
+    assert k.order.less == 'OPERATOR("pg_catalog".<)'
+    assert k.order.compare == '"pg_catalog"."btint4cmp"'
     assert (stored.name, stored.is_key) == ("id", False)
     assert (found.predicate, found.is_unique, found.method) == ("(k > 3)", False, "btree")
 
