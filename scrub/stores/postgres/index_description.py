@@ -3,7 +3,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import RelationMismatch
@@ -11,6 +11,7 @@ from scrub.model.types import ColumnType
 from scrub.stores.postgres.column_types import ServerColumn
 from scrub.stores.postgres.index_classes import OperatorClass, operator_classes
 from scrub.stores.postgres.index_collations import OutgrownCollation, outgrown_collations
+from scrub.stores.postgres.index_equality import has_hash, may_differ_in_spelling
 from scrub.stores.postgres.quoting import identifier, qualified
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ _COLUMNS = """
            a.attnotnull, true,
            i.indkey[p.n - 1] = 0, pg_get_indexdef(i.indexrelid, p.n, false),
            p.n <= i.indnkeyatts, i.indoption[p.n - 1] & 1 = 1, i.indoption[p.n - 1] & 2 = 2,
-           l.collname, ln.nspname, l.collversion, pg_collation_actual_version(l.oid), q.oid
+           l.collname, ln.nspname, l.collversion, pg_collation_actual_version(l.oid),
+           y.typcollation <> 0, q.oid
     FROM pg_index i
     CROSS JOIN LATERAL generate_series(1, i.indnatts) AS p(n)
     JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = p.n
@@ -76,6 +78,8 @@ class IndexColumn:
     nulls_first: bool = False
     collation: str | None = None  # as SQL names it
     order: OperatorClass | None = None  # of a key; an index only stores the others
+    is_by_value: bool = False  # whether equal values may differ in their bytes
+    has_letters: bool = False  # whether a collation applies to it
 
     @property
     def name(self) -> str:
@@ -188,6 +192,8 @@ def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> N
     needed = connection.execute(_NEEDED, (oid,)).fetchall()
     rows = connection.execute(_COLUMNS, (oid,)).fetchall()
     classes = operator_classes(connection, [row[-1] for row in rows])
+    table = qualified(table_schema, table_name)
+    columns = [_column(row, classes) for row in rows]
     return NativeIndex(
         oid=oid,
         schema=schema,
@@ -207,16 +213,18 @@ def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> N
         is_readable=is_readable,
         hidden=tuple(name for name, may_read in needed if not may_read),
         role=role,
-        columns=tuple(_column(row, classes) for row in rows),
+        columns=tuple(
+            replace(c, is_by_value=c.is_by_value and has_hash(connection, table, c.expression))
+            for c in columns
+        ),
         outgrown=outgrown_collations(connection, [row[13:17] for row in rows]),
     )
 
 
 def _column(row: Sequence[Any], classes: Mapping[int, OperatorClass]) -> IndexColumn:
     name, base, shown, modifier, is_enum, is_deterministic, not_null, readable, *of_index = row
-    is_expression, text, is_key, descending, nulls_first, collation, schema, _, _, of_class = (
-        of_index
-    )
+    is_expression, text, is_key, descending, nulls_first, collation, schema, *of_index = of_index
+    _, _, has_letters, of_class = of_index
     return IndexColumn(
         column=ServerColumn(
             name=name,
@@ -236,6 +244,8 @@ def _column(row: Sequence[Any], classes: Mapping[int, OperatorClass]) -> IndexCo
         nulls_first=bool(nulls_first),
         collation=qualified(schema, collation) if collation else None,
         order=classes.get(of_class),
+        is_by_value=may_differ_in_spelling(classes.get(of_class), base),
+        has_letters=has_letters,
     )
 
 

@@ -109,17 +109,18 @@ def contents_buckets(readings: IndexReadings, way: Way) -> str:
 
 
 def contents(readings: IndexReadings, way: Way, differing: Sequence[int]) -> str:
-    """The contents of some buckets: their digest, how often there are, and as text."""
+    """The contents of some buckets: their digest, how often there are, their key's, and as text."""
     listed = ", ".join(map(str, differing))
     return f"""
-        SELECT d, count(*), min(told) FROM ({_digests(readings, way)}) AS s
+        SELECT d, count(*), min(k), min(told) FROM ({_digests(readings, way)}) AS s
         WHERE (d & {BUCKETS - 1}) = ANY('{{{listed}}}'::bigint[]) GROUP BY 1
     """
 
 
 def _digests(readings: IndexReadings, way: Way) -> str:
     value, told = readings.digest(), _texts_of(readings)
-    return f"SELECT {value} AS d, {told} AS told FROM ({readings.reading(way)}) AS s"
+    key = readings.key_digest()
+    return f"SELECT {value} AS d, {key} AS k, {told} AS told FROM ({readings.reading(way)}) AS s"
 
 
 def _texts_of(readings: IndexReadings) -> str:
@@ -165,7 +166,7 @@ def values_at(readings: IndexReadings, primary_key: Sequence[str], rows: Sequenc
 def _texts(columns: Sequence[IndexColumn], values: Sequence[str]) -> str:
     """Values as an array of text; the spelling of a number without a scale is made the only one."""
     listed = [
-        f"trim_scale({value})::text"
+        f"pg_catalog.trim_scale({value})::text"
         if column.column.base == "numeric" and column.column.modifier < 0
         else f"{value}::text"
         for column, value in zip(columns, values, strict=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from scrub.stores.postgres.index_description import NativeIndex
+from scrub.stores.postgres.index_equality import by_value
 from scrub.stores.postgres.index_order import equals, is_null, order_by, sorts_before
 from scrub.stores.postgres.plan_proof import Demand, Way
 
@@ -126,7 +127,7 @@ class IndexReadings:
         values = [
             f"{column.expression} AS c{n}"
             if self._gives(way, n)
-            else f"CAST(NULL AS {column.column.shown}) AS c{n}"
+            else f"CASE WHEN false THEN {column.expression} END AS c{n}"  # a NULL of its type
             for n, column in enumerate(self.index.columns)
         ]
         if self.has_places(way):
@@ -205,10 +206,13 @@ class IndexReadings:
 
     def digest_of(self, columns: Iterable[int], *more: str, seed: int | None = None) -> str:
         """64 bits of some columns, and of more."""
-        names = self.names
-        return digest(
-            [*more, *(names[n] for n in columns)], self.seeds[0] if seed is None else seed
-        )
+        own = self.seeds[0] if seed is None else seed
+        return digest([*more, *(self._comparable(n, own) for n in columns)], own)
+
+    def _comparable(self, number: int, seed: int) -> str:
+        """What is the same for values that are equal, and else is not."""
+        name, column = self.names[number], self.index.columns[number]
+        return by_value(name, column.has_letters, seed) if column.is_by_value else name
 
     def sums(self, *more: str) -> list[str]:
         """The digests of a reading, added up."""

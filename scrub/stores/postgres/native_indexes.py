@@ -31,8 +31,19 @@ if TYPE_CHECKING:
 
 ROWS_PER_FETCH = 10_000
 Texts = tuple[str | None, ...]
-Contents = dict[int, tuple[int, Texts]]
-"""By digest: how often there are, and as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What entries hold or rows give: how often there is such, the key's digest, and as text."""
+
+    copies: int
+    key_digest: int
+    texts: Texts
+
+
+Contents = dict[int, Content]
+"""By digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +227,10 @@ class NativeIndexReader:
         for side in sides:
             held: Contents = {}
             asking = partial(differences.contents, differing=differing)
-            for value, copies, texts in self._grouped(asking, side):
+            for value, copies, key, texts in self._grouped(asking, side):
                 if len(held) >= count_max:
                     return None
-                held[value] = (copies, tuple(texts))
+                held[value] = Content(copies, key, tuple(texts))
             found.append(held)
         return found[0], found[1]
 
