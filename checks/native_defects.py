@@ -41,7 +41,7 @@ class NativeDefects:
         alike = rows.get(found.alike) if found.alike is not None else None
         entry = self._held(found.entry) if found.entry is not None else None
         if alike is not None:
-            entry = self._entry(alike.texts)
+            entry = self._held(alike.texts)
         given = values.texts if values else found.due
         of_row = self._entry(given) if given is not None else None
         primary_key = self._primary_key(values.primary_key) if values else self._in(entry or of_row)
@@ -53,8 +53,8 @@ class NativeDefects:
             index=self.index.name,
             primary_key=primary_key,
             index_key={name: known.get(name) for name in self.names[: self.keys]},
-            expected=None if expected is None else expected | (primary_key or {}),
-            actual=None if actual is None else actual | (primary_key or {}),
+            expected=_with(primary_key, expected),
+            actual=_with(primary_key, actual),
             snapshot=self.snapshot,
             detail=self._detail(found, entry, of_row),
         )
@@ -72,6 +72,8 @@ class NativeDefects:
                 return None, None
             case DefectKind.DUPLICATE_ENTRY:
                 return of_row, of_row
+            case DefectKind.KEY_ORDER if entry is None:
+                return of_row, None
             case _:
                 return None, entry or of_row
 
@@ -129,6 +131,16 @@ class NativeDefects:
         if entry is None or not set(names) <= set(entry):
             return None
         return {name: entry[name] for name in names}
+
+
+def _with(
+    primary_key: Mapping[str, Value] | None, values: Mapping[str, Value] | None
+) -> dict[str, Value] | None:
+    """Values with the primary key; what an entry holds of it may be another than its row's."""
+    if values is None:
+        return None
+    more = {name: value for name, value in (primary_key or {}).items() if name not in values}
+    return {**values, **more}
 
 
 def entry_names(index: Index, native: NativeIndex) -> list[str]:

@@ -221,7 +221,8 @@ class LeafCheck:
         way = Way.POINTERS if same else Way.ENTRIES
         for found in self._try(lambda: self.reader.misplaced(way, self._left)) or ():
             kind = DefectKind.KEY_ORDER
-            self._keep(Found(kind=kind, row=found.row, entry=found.texts, before=found.before))
+            own = None if self._unheld_keys and found.row else found.texts
+            self._keep(Found(kind=kind, row=found.row, entry=own, before=found.before))
 
     @property
     def _unheld_keys(self) -> int:
