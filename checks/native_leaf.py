@@ -56,6 +56,9 @@ class LeafCheck:
         """Read, compare, and name what differs."""
         if self.findings.find_unusable(self.native) or self.findings.find_hidden(self.native):
             return
+        unstable = self._try(self.reader.disregard_unstable) or ()
+        if self.findings.find_unstable(self.native, unstable):
+            return
         before = dict(self.findings.counts)
         self._look()
         counts = self.findings.counts.items()
@@ -82,7 +85,8 @@ class LeafCheck:
     def _entries(self) -> Totals | None:
         """The index's own entries, read before anything follows them to their rows."""
         native = self.native
-        self._tell_what_is_not_held()
+        if self._tells_keys:
+            self.findings.find_unheld(native, self.reader.unheld, self.reader.unreadable)
         if self.reader.unreadable:
             return None
         found = self._try(lambda: self.reader.totals(Way.ENTRIES))
@@ -93,26 +97,6 @@ class LeafCheck:
                 f"{native.table_name} at its last VACUUM"
             )
         return found
-
-    def _tell_what_is_not_held(self) -> None:
-        """Expressions are compared by searches; what is stored beside them cannot be, then."""
-        name, reason = self.native.name, self.reader.unreadable
-        unheld = self.reader.unheld
-        if reason:
-            self.findings.note(
-                f"{name} has expressions, so its entries cannot be read themselves: each row is "
-                "searched for by its key, and entries that lead nowhere are not seen"
-            )
-        elif unheld:
-            self.findings.note(
-                f"{name} has expressions whose values cannot be read from it "
-                f"({', '.join(column.name for column in unheld)}): each row is searched for by them"
-            )
-        stored = [column.name for column in unheld if not column.is_key]
-        if stored:
-            self.findings.lacks(
-                f"what {name} stores in {', '.join(stored)} could not be compared: {reason}"
-            )
 
     def _imbalance(
         self, entries: Totals | None, rows: Totals | None
@@ -225,6 +209,11 @@ class LeafCheck:
             self._keep(Found(kind=kind, row=found.row, entry=own, before=found.before))
 
     @property
+    def _tells_keys(self) -> bool:
+        """Whether what rows give as keys is certain."""
+        return self.reader.readings.tells_keys(Way.ROWS)
+
+    @property
     def _unheld_keys(self) -> int:
         """How many keys a search must ask for, so that all are compared that no entry gave."""
         unheld = self.reader.unheld
@@ -233,7 +222,7 @@ class LeafCheck:
     def _search(self, pointers: Totals, rows: Totals) -> None:
         """Search for each row by what it gives: for another value the index leads elsewhere."""
         keys = self._unheld_keys
-        if not keys:
+        if not keys or not self._tells_keys:
             return
         if pointers.out_of_order:
             self.findings.lacks(
@@ -250,7 +239,7 @@ class LeafCheck:
 
     def _look_for_clashes(self, pointers: Totals | None, rows: Totals | None) -> None:
         """Equal keys are neighbours in a sound index; in another one the rows must be sorted."""
-        if not self.native.is_unique or rows is None:
+        if not self.native.is_unique or rows is None or not self._tells_keys:
             return
         is_sound = pointers is not None and not (pointers.repeated or pointers.out_of_order)
         if not is_sound or any(self.findings.counts.values()):

@@ -82,7 +82,8 @@ class IndexReadings:
     index: NativeIndex
     seeds: tuple[int, int]
     held: tuple[int, ...]  # columns that an index-only scan gives as the index holds them
-    computed: tuple[tuple[int, str], ...] = ()  # those of them that rows only give when asked
+    computed: tuple[tuple[int, str], ...] = ()  # those of them that are expressions, as computed
+    uncertain: frozenset[int] = frozenset()  # columns that are no evidence, whatever they give
 
     def demand(self, *ways: Way, may_sort: bool = False, may_filter: bool = False) -> Demand:
         return Demand(
@@ -109,6 +110,8 @@ class IndexReadings:
 
     def tells_keys(self, way: Way) -> bool:
         """Whether a reading gives all keys, by which order is judged."""
+        if any(number in self.uncertain for number in range(len(self.index.keys))):
+            return False
         return way is not Way.ENTRIES or set(range(len(self.index.keys))) <= set(self.held)
 
     def reading(self, way: Way, condition: str | None = None) -> str:

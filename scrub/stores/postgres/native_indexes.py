@@ -5,16 +5,13 @@ The entries come first. Whoever follows an entry to a row that is gone for every
 as dead, and from then on no reading shows it again.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrub.errors import StoreUnavailable
 from scrub.stores.postgres import index_differences as differences
 from scrub.stores.postgres import index_search as search
-from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
 from scrub.stores.postgres.index_description import IndexColumn, NativeIndex
 from scrub.stores.postgres.index_readings import (
     IndexReadings,
@@ -23,13 +20,10 @@ from scrub.stores.postgres.index_readings import (
     settings_for,
     totals_of,
 )
+from scrub.stores.postgres.index_sessions import IndexSessions
+from scrub.stores.postgres.index_stability import Instability, instabilities
 from scrub.stores.postgres.plan_proof import Demand, ReadingRefused, Way, output_of, plan_of, prove
-from scrub.stores.postgres.shared_snapshot import read_at
 
-if TYPE_CHECKING:
-    import psycopg
-
-ROWS_PER_FETCH = 10_000
 Texts = tuple[str | None, ...]
 
 
@@ -103,7 +97,7 @@ class NativeIndexReader:
     """Reads one index; each reading has a session of its own, so that one that fails is alone."""
 
     def __init__(self, conninfo: str, snapshot: str, index: NativeIndex) -> None:
-        self.conninfo, self.snapshot, self.index = conninfo, snapshot, index
+        self.sessions, self.index = IndexSessions(conninfo, snapshot), index
         self.readings = IndexReadings(index, new_seeds(), tuple(range(len(index.columns))))
         self.unreadable: str | None = None  # why entries cannot be read
         self._ask_what_is_held()
@@ -133,14 +127,22 @@ class NativeIndexReader:
 
     def _computed(self) -> tuple[tuple[int, str], ...]:
         """How the server writes each expression of the index when a row gives its value."""
-        with self._session(settings_for(Way.ROWS)) as connection:
+        with self.sessions.session(settings_for(Way.ROWS)) as connection:
             output = output_of(plan_of(connection, self.readings.selected(Way.ROWS)))
         columns = enumerate(self.index.columns)
         return tuple((n, output[n]) for n, column in columns if column.is_expression)
 
     def _explain(self, way: Way) -> None:
-        with self._session(settings_for(way)) as connection:
+        with self.sessions.session(settings_for(way)) as connection:
             prove(connection, self.readings.totals(way), self.readings.demand(way))
+
+    def disregard_unstable(self) -> tuple[Instability, ...]:
+        """Find the expressions that are not immutable in fact; what they give is not compared."""
+        found = instabilities(self.sessions, self.index, self.readings.seeds[0])
+        uncertain = frozenset(one.number for one in found if one.number is not None)
+        held = tuple(n for n in self.readings.held if n not in uncertain)
+        self.readings = replace(self.readings, held=held, uncertain=uncertain)
+        return found
 
     @property
     def unheld(self) -> list[IndexColumn]:
@@ -267,7 +269,7 @@ class NativeIndexReader:
     def values(self, rows: Sequence[str], primary_key: Sequence[str]) -> dict[str, RowValues]:
         """What some rows hold, by where they lie."""
         query = differences.values_at(self.readings, primary_key, rows)
-        with self._session({}) as connection:
+        with self.sessions.session({}) as connection:
             found = connection.execute(query).fetchall()
         return {row: RowValues(tuple(texts), tuple(key)) for row, texts, key in found}
 
@@ -276,30 +278,6 @@ class NativeIndexReader:
         return {row[0]: row[1:] for row in self._rows(query, self.readings.demand(way))}
 
     def _rows(self, query: str, demand: Demand) -> Iterator[Sequence[Any]]:
-        """What a query gives, once its plan is proven; through a cursor, a few rows at a time."""
-        settings = settings_for(*demand.ways)
-        if demand.is_search:
-            settings |= search.SETTINGS
-        with self._session(settings) as connection:
-            prove(connection, query, demand)
-            with connection.cursor(name="scrub") as cursor:
-                cursor.itersize = ROWS_PER_FETCH
-                cursor.execute(query)
-                yield from cursor
-
-    @contextmanager
-    def _session(self, settings: Mapping[str, str]) -> Iterator["psycopg.Connection[Any]"]:
-        psycopg = require_psycopg()
-        try:
-            with connect(self.conninfo) as connection:
-                # A prepared statement would keep the plan of other settings.
-                connection.prepare_threshold = None
-                for statement in read_at(self.snapshot):
-                    connection.execute(statement)
-                for name, value in settings.items():
-                    connection.execute("SELECT set_config(%s, %s, true)", (name, value))
-                yield connection
-                connection.rollback()
-        except (psycopg.Error, StoreUnavailable) as error:
-            reason = without_secrets(first_line(error), self.conninfo)
-            raise ReadingRefused(reason) from error
+        """What a query gives, once its plan is proven."""
+        settings = search.SETTINGS if demand.is_search else {}
+        yield from self.sessions.rows(query, demand, settings)
