@@ -6,11 +6,13 @@ compared with rows by what they hold, and their order and unique keys be judged;
 entry leads to the row that gives it. So such a check finds defects, and is never clean.
 """
 
+from dataclasses import replace
+
 from checks.native_defects import Found
 from checks.native_leaf import WRONG_MAX, LeafCheck
 from scrub.model.defect import DefectKind
 from scrub.stores.postgres.index_readings import Totals
-from scrub.stores.postgres.native_indexes import Contents, Texts
+from scrub.stores.postgres.native_indexes import Contents
 from scrub.stores.postgres.plan_proof import Way
 
 
@@ -18,15 +20,15 @@ class ContentsCheck(LeafCheck):
     """One index that holds entries itself, compared by contents only."""
 
     def _look(self) -> None:
-        self.way = Way.POINTERS if self.native.has_expressions else Way.ENTRIES
+        self.way = Way.POINTERS if self.reader.unheld else Way.ENTRIES
         entries = self._entries()
-        if self.native.has_expressions:
+        if self.reader.unheld:
             entries = self._try(lambda: self.reader.totals(Way.POINTERS))
         rows = self._try(lambda: self.reader.totals(Way.ROWS))
         self._count(rows, entries)
         if entries is not None and rows is not None:
             self._compare(entries, rows)
-        self._look_at_order(*((None, entries) if self.native.has_expressions else (entries, None)))
+        self._look_at_order(*((None, entries) if self.reader.unheld else (entries, None)))
         self._look_for_clashes(entries, rows)
         self._name()
         self.findings.lacks(
@@ -46,26 +48,26 @@ class ContentsCheck(LeafCheck):
         held, given = found
         extra, lacking = _less(held, given), _less(given, held)
         self._report_same_keys(extra, lacking)
-        for digest, (copies, texts) in extra.items():
+        for digest, content in extra.items():
             kind = DefectKind.DUPLICATE_ENTRY if digest in given else DefectKind.DANGLING
-            for _ in range(copies):
-                self._report(Found(kind=kind, entry=texts))
-        for copies, texts in lacking.values():
-            for _ in range(copies):
-                self._report(Found(kind=DefectKind.MISSING, due=texts))
+            for _ in range(content.copies):
+                self._report(Found(kind=kind, entry=content.texts))
+        for content in lacking.values():
+            for _ in range(content.copies):
+                self._report(Found(kind=DefectKind.MISSING, due=content.texts))
 
     def _report_same_keys(self, extra: Contents, lacking: Contents) -> None:
         """Where an entry too many has the key of one that is lacking, what it stores is wrong."""
-        keys = len(self.native.keys)
-        if keys == len(self.native.columns):
+        if len(self.native.keys) == len(self.native.columns):
             return
-        by_key: dict[Texts, int] = {texts[:keys]: d for d, (n, texts) in lacking.items() if n == 1}
-        for digest, (copies, texts) in list(extra.items()):
-            other = by_key.pop(texts[:keys], None) if copies == 1 else None
+        by_key = {one.key_digest: digest for digest, one in lacking.items() if one.copies == 1}
+        for digest, content in list(extra.items()):
+            other = by_key.pop(content.key_digest, None) if content.copies == 1 else None
             if other is not None:
-                due = lacking.pop(other)[1]
+                due = lacking.pop(other).texts
                 del extra[digest]
-                self._report(Found(kind=DefectKind.WRONG_STORED_VALUE, entry=texts, due=due))
+                kind = DefectKind.WRONG_STORED_VALUE
+                self._report(Found(kind=kind, entry=content.texts, due=due))
 
     def _report_clashes(self) -> None:
         for _, texts in self.reader.clashing():
@@ -75,7 +77,7 @@ class ContentsCheck(LeafCheck):
 def _less(one: Contents, other: Contents) -> Contents:
     """What one side has more of, and how many more."""
     return {
-        digest: (copies - other[digest][0] if digest in other else copies, texts)
-        for digest, (copies, texts) in one.items()
-        if digest not in other or copies > other[digest][0]
+        digest: replace(content, copies=more)
+        for digest, content in one.items()
+        if (more := content.copies - (other[digest].copies if digest in other else 0)) > 0
     }

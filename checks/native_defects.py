@@ -23,6 +23,7 @@ class Found:
     before: Texts | None = None  # the key that comes before it
     alike: str | None = None  # a row that gives what the entry holds, if that is not known
     due: Texts | None = None  # what a row gives, if it is not known where it lies
+    is_led_to: bool = False  # an entry leads to the row, though not under its key
 
 
 class NativeDefects:
@@ -32,26 +33,28 @@ class NativeDefects:
         self.table, self.index, self.native, self.snapshot = table, index, native, snapshot
         self.names = entry_names(index, native)
         self.keys = len(native.keys)
+        self.unheld: frozenset[str] = frozenset()  # columns that entries were read without
 
     def defect(self, found: Found, rows: Mapping[str, RowValues]) -> Defect:
         """What was found, with the values of the rows it concerns."""
         values = rows.get(found.row) if found.row is not None else None
         alike = rows.get(found.alike) if found.alike is not None else None
-        texts = found.entry if alike is None else alike.texts
-        entry = self._entry(texts) if texts is not None else None
+        entry = self._held(found.entry) if found.entry is not None else None
+        if alike is not None:
+            entry = self._held(alike.texts)
         given = values.texts if values else found.due
         of_row = self._entry(given) if given is not None else None
         primary_key = self._primary_key(values.primary_key) if values else self._in(entry or of_row)
         expected, actual = self._sides(found.kind, entry, of_row)
-        known = entry or of_row or {}
+        known = {**(of_row or {}), **(entry or {})}
         return Defect(
             kind=found.kind,
             table=self.table.name,
             index=self.index.name,
             primary_key=primary_key,
             index_key={name: known.get(name) for name in self.names[: self.keys]},
-            expected=None if expected is None else expected | (primary_key or {}),
-            actual=None if actual is None else actual | (primary_key or {}),
+            expected=_with(primary_key, expected),
+            actual=_with(primary_key, actual),
             snapshot=self.snapshot,
             detail=self._detail(found, entry, of_row),
         )
@@ -69,6 +72,8 @@ class NativeDefects:
                 return None, None
             case DefectKind.DUPLICATE_ENTRY:
                 return of_row, of_row
+            case DefectKind.KEY_ORDER if entry is None:
+                return of_row, None
             case _:
                 return None, entry or of_row
 
@@ -77,6 +82,8 @@ class NativeDefects:
     ) -> str:
         parts = []
         match found.kind:
+            case DefectKind.MISSING if found.is_led_to:
+                parts.append("an entry leads to the row, but a search for its key does not find it")
             case DefectKind.UNIQUE_VIOLATION:
                 parts.append("another row has the same index key")
             case DefectKind.DUPLICATE_ENTRY | DefectKind.DANGLING if not self.native.is_readable:
@@ -105,6 +112,12 @@ class NativeDefects:
         columns = zip(self.names, texts, self.native.columns, strict=True)
         return {name: shown(text, column.type) for name, text, column in columns}
 
+    def _held(self, texts: Texts) -> dict[str, Value]:
+        """What an entry holds, as far as it could be read."""
+        numbers = [n for n, column in enumerate(self.native.columns) if column.name in self.unheld]
+        unheld = {self.names[n] for n in numbers}
+        return {name: value for name, value in self._entry(texts).items() if name not in unheld}
+
     def _primary_key(self, texts: Texts) -> dict[str, Value]:
         names = self.table.primary_key
         return {
@@ -118,6 +131,16 @@ class NativeDefects:
         if entry is None or not set(names) <= set(entry):
             return None
         return {name: entry[name] for name in names}
+
+
+def _with(
+    primary_key: Mapping[str, Value] | None, values: Mapping[str, Value] | None
+) -> dict[str, Value] | None:
+    """Values with the primary key; what an entry holds of it may be another than its row's."""
+    if values is None:
+        return None
+    more = {name: value for name, value in (primary_key or {}).items() if name not in values}
+    return {**values, **more}
 
 
 def entry_names(index: Index, native: NativeIndex) -> list[str]:

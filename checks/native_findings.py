@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was found in one of the database's own indexes, and how much of it was looked at."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from checks import native_remedies
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.result import CheckOutcome, Status
 from scrub.model.table import Index
-from scrub.stores.postgres.index_description import NativeIndex
+from scrub.stores.postgres.index_description import IndexColumn, NativeIndex
+from scrub.stores.postgres.index_stability import Instability
 
 LEAVES_ONLY = "only the leaves were walked through: pages above them are not seen (pg_amcheck does)"
 
@@ -80,6 +82,43 @@ class NativeFindings:
                 f"{native.table_name}, which {native.name} needs; {native.grant}"
             )
         return bool(native.hidden)
+
+    def find_unstable(self, native: NativeIndex, found: Sequence[Instability]) -> bool:
+        """Whether not even the rows are certain that belong in the index."""
+        for one in found:
+            what, subject = "a condition", "its condition"
+            if one.number is not None:
+                what, subject = "an expression", native.columns[one.number].expression
+            self.lacks(
+                f"{native.name} has {what} that is not immutable in fact: {subject} {one.reason}, "
+                "so what it gives was not compared"
+            )
+        return any(one.number is None for one in found)
+
+    def find_unheld(
+        self, native: NativeIndex, unheld: Sequence[IndexColumn], unreadable: str | None
+    ) -> None:
+        """Expressions are compared by searches; what is stored beside them cannot be, then."""
+        how = "seen through the rows that entries lead to"
+        if native.is_readable:
+            how = "compared by searching for each row"
+        if unreadable and native.has_expressions:
+            self.note(
+                f"{native.name} has expressions, so its entries cannot be read themselves: their "
+                f"keys are {how}, and those that lead nowhere are not seen"
+            )
+        elif unheld:
+            names = ", ".join(column.name for column in unheld)
+            self.note(
+                f"{native.name} has expressions whose values cannot be read from it ({names}): "
+                f"they are {how}"
+            )
+        stored = [column.name for column in unheld if not column.is_key]
+        if stored:
+            self.lacks(
+                f"what {native.name} stores in {', '.join(stored)} could not be compared: "
+                f"{unreadable}"
+            )
 
     def advise(self, remedy: str) -> None:
         if remedy not in self.remedies:

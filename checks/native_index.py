@@ -56,8 +56,8 @@ def why_not_applicable(native: NativeIndex) -> str | None:
     """Why an index cannot be walked through in its order; None if it can."""
     if native.method != BTREE:
         return f"only B-trees can be read in their order; it is {native.method}"
-    if any(key.operators is None for key in native.keys):
-        return "its operator class has no operators to tell the order by"
+    if any(key.order is None for key in native.keys):
+        return "its operator class has no function to tell the order by"
     return None
 
 

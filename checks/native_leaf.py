@@ -5,6 +5,8 @@ In a sound index, what an entry holds is what the row it leads to gives; one ent
 row; entries are in order; and a unique key is there once. The sums of three readings tell whether
 all of this holds. Only where it does not is anything fetched.
 
+Values of expressions that no reading of entries gives are compared by searching for each row.
+
 The order of readings matters. Following an entry to a row that is gone for everyone makes the
 server mark the entry, and nobody sees it again. So entries are compared with rows before any is
 followed. Afterwards a marked entry is known from arithmetic: entries of some contents, less rows of
@@ -48,10 +50,14 @@ class LeafCheck:
             int, int
         ] = {}  # digest: entries that lead to rows, less those that are due
         self.lacking: dict[int, str] = {}  # digest: a row to which no entry leads
+        self.missing: set[str] = set()  # rows that were reported as such
 
     def run(self) -> None:
         """Read, compare, and name what differs."""
         if self.findings.find_unusable(self.native) or self.findings.find_hidden(self.native):
+            return
+        unstable = self._try(self.reader.disregard_unstable) or ()
+        if self.findings.find_unstable(self.native, unstable):
             return
         before = dict(self.findings.counts)
         self._look()
@@ -71,17 +77,17 @@ class LeafCheck:
             self._compare_rows(pointers, rows)
         self._name_hidden(hidden, imbalance)
         self._look_at_order(entries, pointers)
+        if pointers is not None and rows is not None:
+            self._search(pointers, rows)
         self._look_for_clashes(pointers, rows)
         self._name()
 
     def _entries(self) -> Totals | None:
         """The index's own entries, read before anything follows them to their rows."""
         native = self.native
-        if native.has_expressions:
-            self.findings.note(
-                f"{native.name} has expressions, so its entries cannot be read themselves: they "
-                "are seen through the rows they lead to, and those that lead nowhere are not"
-            )
+        if self._tells_keys:
+            self.findings.find_unheld(native, self.reader.unheld, self.reader.unreadable)
+        if self.reader.unreadable:
             return None
         found = self._try(lambda: self.reader.totals(Way.ENTRIES))
         if found is not None and native.pages_visible < native.pages:
@@ -124,6 +130,7 @@ class LeafCheck:
             self._add(DefectKind.DANGLING, rowless)
             self.findings.lacks(f"{rowless} entries that lead nowhere are too many to be named")
             return
+        self.naming.unheld = frozenset(column.name for column in self.reader.unheld)
         entries, pointers = self.reader.entries(), self.reader.pointers()
         for found in wrong_entries(entries, pointers, surplus, rowless):
             row = found.leads_to.row if found.leads_to else None
@@ -170,6 +177,7 @@ class LeafCheck:
                 self.spare[row.digest] = self.spare.get(row.digest, 0) + spare
                 if DefectKind.MISSING in kinds:
                     self.lacking[row.digest] = row.row
+                    self.missing.add(row.row)
 
     def _name_hidden(self, hidden: int, imbalance: dict[int, Imbalance] | None) -> None:
         """Entries that were counted before they were marked."""
@@ -184,6 +192,8 @@ class LeafCheck:
             self._keep(Found(kind=DefectKind.DANGLING, entry=texts, alike=alike))
 
     def _look_at_order(self, entries: Totals | None, pointers: Totals | None) -> None:
+        if self._unheld_keys:  # then it is seen through the rows
+            entries = None
         totals = entries or pointers
         if totals is None or not totals.out_of_order:
             return
@@ -195,11 +205,41 @@ class LeafCheck:
         way = Way.POINTERS if same else Way.ENTRIES
         for found in self._try(lambda: self.reader.misplaced(way, self._left)) or ():
             kind = DefectKind.KEY_ORDER
-            self._keep(Found(kind=kind, row=found.row, entry=found.texts, before=found.before))
+            own = None if self._unheld_keys and found.row else found.texts
+            self._keep(Found(kind=kind, row=found.row, entry=own, before=found.before))
+
+    @property
+    def _tells_keys(self) -> bool:
+        """Whether what rows give as keys is certain."""
+        return self.reader.readings.tells_keys(Way.ROWS)
+
+    @property
+    def _unheld_keys(self) -> int:
+        """How many keys a search must ask for, so that all are compared that no entry gave."""
+        unheld = self.reader.unheld
+        return max((n for n, key in enumerate(self.native.keys, 1) if key in unheld), default=0)
+
+    def _search(self, pointers: Totals, rows: Totals) -> None:
+        """Search for each row by what it gives: for another value the index leads elsewhere."""
+        keys = self._unheld_keys
+        if not keys or not self._tells_keys:
+            return
+        if pointers.out_of_order:
+            self.findings.lacks(
+                f"{self.native.name} is out of order, so no row was searched for; whether it holds "
+                "the right values is not known"
+            )
+            return
+        self._try(lambda: self._report_not_found(keys, rows))
+
+    def _report_not_found(self, keys: int, rows: Totals) -> None:
+        for row in self.reader.rows_not_found(keys, rows):
+            if row not in self.missing:
+                self._report(Found(kind=DefectKind.MISSING, row=row, is_led_to=True))
 
     def _look_for_clashes(self, pointers: Totals | None, rows: Totals | None) -> None:
         """Equal keys are neighbours in a sound index; in another one the rows must be sorted."""
-        if not self.native.is_unique or rows is None:
+        if not self.native.is_unique or rows is None or not self._tells_keys:
             return
         is_sound = pointers is not None and not (pointers.repeated or pointers.out_of_order)
         if not is_sound or any(self.findings.counts.values()):

@@ -6,17 +6,21 @@ from checks.native_index import find_native_index, why_not_applicable
 from scrub.model.plan import NotChecked, WalkedIndex
 from scrub.model.table import Index, Table
 from scrub.stores.postgres.index_description import NativeIndex, leaf_indexes
+from scrub.stores.postgres.native_indexes import NativeIndexReader
 from scrub.stores.postgres.store import PostgresStore
 
 ALL_READINGS = "entries, then rows, at one snapshot"
-ROWS_ONLY = "heap reading only, since it has expressions: entries are seen through their rows"
+ROWS_ONLY = (
+    "heap reading only, since it has expressions: entries are seen through their rows, and each "
+    "row is searched for by its key"
+)
 CONTENTS_ONLY = "contents only: where rows lie is told to a role that may read the whole table"
 
 
 def plan_native_index(
     store: PostgresStore, table: Table, index: Index, rows: int | None
 ) -> WalkedIndex | NotChecked:
-    """The readings of an index, or why there will be none; asks the server's catalogs only."""
+    """The readings of an index, or why there will be none; reads no row."""
     described = find_native_index(store, table, index)
     leaves = leaf_indexes(store.snapshot.connection, described)
     state = NativeFindings()
@@ -36,12 +40,16 @@ def plan_native_index(
     return WalkedIndex(
         table=table.name,
         index=index.name,
-        reading=_reading(described, leaves),
+        reading=_reading(store, leaves),
         rows=rows,
         notes=tuple(state.notes),
     )
 
 
-def _reading(native: NativeIndex, leaves: tuple[NativeIndex, ...]) -> str:
-    reading = ROWS_ONLY if native.has_expressions else ALL_READINGS
+def _reading(store: PostgresStore, leaves: tuple[NativeIndex, ...]) -> str:
+    """What is read; the planner is asked whether it gives entries of expressions."""
+    readers = [
+        NativeIndexReader(store.conninfo, store.snapshot.identifier, leaf) for leaf in leaves
+    ]
+    reading = ROWS_ONLY if any(reader.unheld for reader in readers) else ALL_READINGS
     return reading if all(leaf.is_readable for leaf in leaves) else f"{reading}; {CONTENTS_ONLY}"

@@ -4,7 +4,8 @@
 from collections.abc import Collection
 
 from scrub.model.defect import DefectKind
-from scrub.stores.postgres.index_description import NativeIndex, OutgrownCollation
+from scrub.stores.postgres.index_collations import OutgrownCollation
+from scrub.stores.postgres.index_description import NativeIndex
 
 
 def of_defects(native: NativeIndex, kinds: Collection[DefectKind]) -> str:

@@ -2,13 +2,16 @@
 """What the server's catalogs say of one of its own indexes: keys, order, collations, state."""
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import RelationMismatch
 from scrub.model.types import ColumnType
 from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.index_classes import OperatorClass, operator_classes
+from scrub.stores.postgres.index_collations import OutgrownCollation, outgrown_collations
+from scrub.stores.postgres.index_equality import has_hash, may_differ_in_spelling
 from scrub.stores.postgres.quoting import identifier, qualified
 
 if TYPE_CHECKING:
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
 
 BTREE = "btree"
 _PARTITIONED_INDEX = "I"
-_WITH_DATABASE_VERSION = 150000  # older servers do not know which one their default collation had
 
 # Columns of later versions are looked up by name, so that 14 need not know them.
 _FIND = """
@@ -39,11 +41,7 @@ _COLUMNS = """
            i.indkey[p.n - 1] = 0, pg_get_indexdef(i.indexrelid, p.n, false),
            p.n <= i.indnkeyatts, i.indoption[p.n - 1] & 1 = 1, i.indoption[p.n - 1] & 2 = 2,
            l.collname, ln.nspname, l.collversion, pg_collation_actual_version(l.oid),
-           (SELECT array_agg(on_.nspname || '.' || o.oprname || '.' || w.amopstrategy)
-            FROM pg_amop w JOIN pg_operator o ON o.oid = w.amopopr
-            JOIN pg_namespace on_ ON on_.oid = o.oprnamespace
-            WHERE w.amopfamily = q.opcfamily AND w.amoppurpose = 's'
-              AND w.amoplefttype = q.opcintype AND w.amoprighttype = q.opcintype)
+           y.typcollation <> 0, q.oid
     FROM pg_index i
     CROSS JOIN LATERAL generate_series(1, i.indnatts) AS p(n)
     JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = p.n
@@ -66,11 +64,6 @@ _NEEDED = """
               AND d.refobjsubid = a.attnum))
     ORDER BY a.attnum
 """
-_OF_DATABASE = """
-    SELECT datcollversion, pg_database_collation_actual_version(oid)
-    FROM pg_database WHERE datname = current_database()
-"""
-_LESS, _EQUAL, _GREATER = "1", "3", "5"  # the strategies of a B-tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +77,9 @@ class IndexColumn:
     descending: bool = False
     nulls_first: bool = False
     collation: str | None = None  # as SQL names it
-    operators: tuple[str, str, str] | None = None  # less, equal, greater of its operator class
+    order: OperatorClass | None = None  # of a key; an index only stores the others
+    is_by_value: bool = False  # whether equal values may differ in their bytes
+    has_letters: bool = False  # whether a collation applies to it
 
     @property
     def name(self) -> str:
@@ -93,14 +88,6 @@ class IndexColumn:
     @property
     def type(self) -> ColumnType | None:
         return self.column.type
-
-
-@dataclass(frozen=True, slots=True)
-class OutgrownCollation:
-    """A collation that has changed since it was recorded, in words, and how to record it anew."""
-
-    told: str
-    refresh: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +191,9 @@ def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> N
     pages_visible, pages, is_readable, role = state
     needed = connection.execute(_NEEDED, (oid,)).fetchall()
     rows = connection.execute(_COLUMNS, (oid,)).fetchall()
+    classes = operator_classes(connection, [row[-1] for row in rows])
+    table = qualified(table_schema, table_name)
+    columns = [_column(row, classes) for row in rows]
     return NativeIndex(
         oid=oid,
         schema=schema,
@@ -223,14 +213,18 @@ def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> N
         is_readable=is_readable,
         hidden=tuple(name for name, may_read in needed if not may_read),
         role=role,
-        columns=tuple(_column(row) for row in rows),
-        outgrown=_outgrown(connection, rows),
+        columns=tuple(
+            replace(c, is_by_value=c.is_by_value and has_hash(connection, table, c.expression))
+            for c in columns
+        ),
+        outgrown=outgrown_collations(connection, [row[13:17] for row in rows]),
     )
 
 
-def _column(row: Sequence[Any]) -> IndexColumn:
+def _column(row: Sequence[Any], classes: Mapping[int, OperatorClass]) -> IndexColumn:
     name, base, shown, modifier, is_enum, is_deterministic, not_null, readable, *of_index = row
-    is_expression, text, is_key, descending, nulls_first, collation, schema, _, _, found = of_index
+    is_expression, text, is_key, descending, nulls_first, collation, schema, *of_index = of_index
+    _, _, has_letters, of_class = of_index
     return IndexColumn(
         column=ServerColumn(
             name=name,
@@ -249,47 +243,10 @@ def _column(row: Sequence[Any]) -> IndexColumn:
         descending=bool(descending),
         nulls_first=bool(nulls_first),
         collation=qualified(schema, collation) if collation else None,
-        operators=_operators(found or ()),
+        order=classes.get(of_class),
+        is_by_value=may_differ_in_spelling(classes.get(of_class), base),
+        has_letters=has_letters,
     )
-
-
-def _operators(found: Sequence[str]) -> tuple[str, str, str] | None:
-    """The three that tell order and equality; an operator's name is never quoted."""
-    by_strategy: dict[str, str] = {}
-    for text in found:
-        rest, _, strategy = text.rpartition(".")
-        schema, _, operator = rest.rpartition(".")
-        by_strategy[strategy] = f"OPERATOR({identifier(schema)}.{operator})"
-    if not {_LESS, _EQUAL, _GREATER} <= set(by_strategy):
-        return None
-    return by_strategy[_LESS], by_strategy[_EQUAL], by_strategy[_GREATER]
-
-
-def _outgrown(
-    connection: "psycopg.Connection[Any]", rows: Sequence[Sequence[Any]]
-) -> tuple[OutgrownCollation, ...]:
-    """Collations of another version than the one that was recorded when they came."""
-    found: list[OutgrownCollation] = []
-    for row in rows:
-        collation, schema, recorded, actual = row[13:17]
-        if collation == "default":
-            recorded, actual = _of_database(connection)
-            refresh = (
-                f"ALTER DATABASE {identifier(connection.info.dbname)} REFRESH COLLATION VERSION"
-            )
-        elif collation:
-            refresh = f"ALTER COLLATION {qualified(schema, collation)} REFRESH VERSION"
-        if recorded and actual and recorded != actual:
-            told = f"collation {collation} was of version {recorded} and now is of {actual}"
-            found.append(OutgrownCollation(told, refresh))
-    return tuple(dict.fromkeys(found))
-
-
-def _of_database(connection: "psycopg.Connection[Any]") -> tuple[str | None, str | None]:
-    if connection.info.server_version < _WITH_DATABASE_VERSION:
-        return None, None
-    row = connection.execute(_OF_DATABASE).fetchone()
-    return (row[0], row[1]) if row else (None, None)
 
 
 def _hint(connection: "psycopg.Connection[Any]", schema: str, name: str) -> str | None:

@@ -30,7 +30,7 @@ def rows_not_once(readings: IndexReadings, differing: Sequence[int]) -> str:
     if 2 * len(differing) < BUCKETS:
         listed = ", ".join(map(str, differing))
         some = f"{readings.bucket('ctid')} = ANY('{{{listed}}}'::bigint[])"
-    value = digest(readings.names, readings.seeds[0])
+    value = readings.digest()
     return f"""
         SELECT coalesce(h.r, p.r)::text, h.r IS NOT NULL, coalesce(p.pointers, 0),
                coalesce(h.d, p.d)
@@ -64,7 +64,7 @@ def entries_and_pointers(readings: IndexReadings) -> str:
 
 def _counted(readings: IndexReadings, way: Way, *more: str) -> str:
     """How often each digest is among a reading."""
-    value = digest(readings.names, readings.seeds[0])
+    value = readings.digest()
     # Rows are used, or the planner would see that an index-only scan tells as much.
     used = [] if way is Way.ENTRIES else ["min(r)::text AS used"]
     listed = ", ".join([f"{value} AS d", "count(*) AS copies", *more, *used])
@@ -83,10 +83,9 @@ def pointers_in_order(readings: IndexReadings) -> str:
 
 
 def _told(readings: IndexReadings) -> list[str]:
-    seed = readings.seeds[0]
     return [
-        digest(readings.names, seed),
-        digest(readings.key_names, seed),
+        readings.digest(),
+        readings.key_digest(),
         _texts(readings.index.columns, readings.names),
     ]
 
@@ -110,17 +109,18 @@ def contents_buckets(readings: IndexReadings, way: Way) -> str:
 
 
 def contents(readings: IndexReadings, way: Way, differing: Sequence[int]) -> str:
-    """The contents of some buckets: their digest, how often there are, and as text."""
+    """The contents of some buckets: their digest, how often there are, their key's, and as text."""
     listed = ", ".join(map(str, differing))
     return f"""
-        SELECT d, count(*), min(told) FROM ({_digests(readings, way)}) AS s
+        SELECT d, count(*), min(k), min(told) FROM ({_digests(readings, way)}) AS s
         WHERE (d & {BUCKETS - 1}) = ANY('{{{listed}}}'::bigint[]) GROUP BY 1
     """
 
 
 def _digests(readings: IndexReadings, way: Way) -> str:
-    value, told = digest(readings.names, readings.seeds[0]), _texts_of(readings)
-    return f"SELECT {value} AS d, {told} AS told FROM ({readings.reading(way)}) AS s"
+    value, told = readings.digest(), _texts_of(readings)
+    key = readings.key_digest()
+    return f"SELECT {value} AS d, {key} AS k, {told} AS told FROM ({readings.reading(way)}) AS s"
 
 
 def _texts_of(readings: IndexReadings) -> str:
@@ -166,7 +166,7 @@ def values_at(readings: IndexReadings, primary_key: Sequence[str], rows: Sequenc
 def _texts(columns: Sequence[IndexColumn], values: Sequence[str]) -> str:
     """Values as an array of text; the spelling of a number without a scale is made the only one."""
     listed = [
-        f"trim_scale({value})::text"
+        f"pg_catalog.trim_scale({value})::text"
         if column.column.base == "numeric" and column.column.modifier < 0
         else f"{value}::text"
         for column, value in zip(columns, values, strict=True)

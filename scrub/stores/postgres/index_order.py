@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of an index in SQL: asking for it, and asking whether two entries keep it.
 
-Both use the operators of the index's own operator classes and its own collations, since these, and
-not the type's usual ones, say where an entry belongs.
+It is asked for with the operators of the index's own operator classes, and judged by their
+comparison functions, always under its own collations: these, and not the type's usual ones, say
+where an entry belongs.
 """
 
 from collections.abc import Sequence
@@ -16,9 +17,8 @@ def order_by(keys: Sequence[IndexColumn]) -> str:
 
 
 def _ordered(key: IndexColumn) -> str:
-    assert key.operators is not None, "an index without them is not read"
-    less, _, greater = key.operators
-    using = f"USING {greater if key.descending else less}"
+    assert key.order is not None, "keys have an order"
+    using = f"USING {key.order.greater if key.descending else key.order.less}"
     nulls = "FIRST" if key.nulls_first else "LAST"
     return f"{_collated(key, key.expression)} {using} NULLS {nulls}"
 
@@ -43,23 +43,57 @@ def is_null(value: str) -> str:
     return f"({value} IS NOT DISTINCT FROM NULL)"
 
 
+def is_key(keys: Sequence[IndexColumn], values: Sequence[str], nulls: Sequence[bool]) -> str:
+    """Whether a row has the key of these values, of which some are known to be NULL.
+
+    The last one is asked for as a range. So the order of the rows is still open, and whoever asks
+    for it gets this index, even if another one finds the same rows by the first columns.
+    """
+    *others, last = [
+        (key, value, null) for key, value, null in zip(keys, values, nulls, strict=True)
+    ]
+    parts = [_has(key, value, null) for key, value, null in others]
+    key, value, null = last
+    if null:
+        return " AND ".join([*parts, is_null(key.expression)])
+    assert key.order is not None, "keys have an order"
+    at = _collated(key, value)
+    return " AND ".join(
+        [
+            *parts,
+            f"{key.expression} {key.order.at_least} {at}",
+            f"{key.expression} {key.order.at_most} {at}",
+        ]
+    )
+
+
+def _has(key: IndexColumn, value: str, null: bool) -> str:
+    if null:
+        return is_null(key.expression)
+    assert key.order is not None, "keys have an order"
+    return f"{key.expression} {key.order.equal} {_collated(key, value)}"
+
+
 def _before(key: IndexColumn, left: str, right: str) -> str:
-    assert key.operators is not None, "an index without them is not read"
-    less, _, greater = key.operators
     nulls_first = "true" if key.nulls_first else "false"
+    sign = ">" if key.descending else "<"
     return (
         f"CASE WHEN {is_null(left)} THEN {nulls_first} AND NOT {is_null(right)} "
         f"WHEN {is_null(right)} THEN NOT {nulls_first} "
-        f"ELSE {_collated(key, left)} {greater if key.descending else less} {right} END"
+        f"ELSE {_compared(key, left, right)} OPERATOR(pg_catalog.{sign}) 0 END"
     )
 
 
 def _equal(key: IndexColumn, left: str, right: str) -> str:
-    assert key.operators is not None, "an index without them is not read"
     return (
         f"CASE WHEN {is_null(left)} THEN {is_null(right)} WHEN {is_null(right)} THEN false "
-        f"ELSE {_collated(key, left)} {key.operators[1]} {right} END"
+        f"ELSE {_compared(key, left, right)} OPERATOR(pg_catalog.=) 0 END"
     )
+
+
+def _compared(key: IndexColumn, left: str, right: str) -> str:
+    assert key.order is not None, "keys have an order"
+    return f"{key.order.compare}({_collated(key, left)}, {right})"
 
 
 def _collated(key: IndexColumn, value: str) -> str:

@@ -10,10 +10,12 @@ the same positions; pointers and rows must be the same rows.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from scrub.stores.postgres.index_description import NativeIndex
+from scrub.stores.postgres.index_equality import by_value
 from scrub.stores.postgres.index_order import equals, is_null, order_by, sorts_before
 from scrub.stores.postgres.plan_proof import Demand, Way
 
@@ -73,17 +75,15 @@ def new_seeds() -> tuple[int, int]:
     return first, second
 
 
-def digest(values: Sequence[str], seed: int) -> str:
-    """64 bits of a record; its bytes are hashed, since some types' own hashes have 32 bits."""
-    return f"hash_record_extended(ROW(record_send(ROW({', '.join(values)}))), ({seed}))"
-
-
 @dataclass(frozen=True, slots=True)
 class IndexReadings:
     """The queries about one index that holds entries itself."""
 
     index: NativeIndex
     seeds: tuple[int, int]
+    held: tuple[int, ...]  # columns that an index-only scan gives as the index holds them
+    computed: tuple[tuple[int, str], ...] = ()  # those of them that are expressions, as computed
+    uncertain: frozenset[int] = frozenset()  # columns that are no evidence, whatever they give
 
     def demand(self, *ways: Way, may_sort: bool = False, may_filter: bool = False) -> Demand:
         return Demand(
@@ -92,6 +92,7 @@ class IndexReadings:
             ways=ways,
             may_sort=may_sort,
             may_filter=may_filter,
+            held=self.computed,
         )
 
     @property
@@ -107,20 +108,51 @@ class IndexReadings:
         """Whether a reading tells where rows lie, which a role with some columns may not know."""
         return way is not Way.ENTRIES and self.index.is_readable
 
+    def tells_keys(self, way: Way) -> bool:
+        """Whether a reading gives all keys, by which order is judged."""
+        if any(number in self.uncertain for number in range(len(self.index.keys))):
+            return False
+        return way is not Way.ENTRIES or set(range(len(self.index.keys))) <= set(self.held)
+
     def reading(self, way: Way, condition: str | None = None) -> str:
         """All entries, or all rows; `r` is where the row lies."""
         index = self.index
-        values = [f"{column.expression} AS c{n}" for n, column in enumerate(index.columns)]
-        if self.has_places(way):
-            values.append("ctid AS r")
         conditions = [condition] if condition else []
         if index.predicate:
             # In a CASE it is not taken for the predicate of an index, which then need not be read.
             hidden = f"CASE WHEN {index.predicate} THEN true ELSE false END"
             conditions.append(hidden if way is Way.ROWS else index.predicate)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        order = "" if way is Way.ROWS else f" ORDER BY {order_by(index.keys)}"
-        return f"SELECT {', '.join(values)} FROM ONLY {index.table_sql}{where}{order}"
+        return f"{self.selected(way)}{where}{self._order(way)}"
+
+    def selected(self, way: Way = Way.POINTERS) -> str:
+        """What a reading gives, from the table."""
+        values = [
+            f"{column.expression} AS c{n}"
+            if self._gives(way, n)
+            else f"CASE WHEN false THEN {column.expression} END AS c{n}"  # a NULL of its type
+            for n, column in enumerate(self.index.columns)
+        ]
+        if self.has_places(way):
+            values.append("ctid AS r")
+        return f"SELECT {', '.join(values)} FROM ONLY {self.index.table_sql}"
+
+    def _gives(self, way: Way, number: int) -> bool:
+        return way is not Way.ENTRIES or number in self.held
+
+    def _order(self, way: Way) -> str:
+        """What makes the planner walk through the index: its order, as far as it can be asked for.
+
+        All entries come in the order of the index, however much of it is asked for.
+        """
+        numbers = takewhile(lambda n: self.can_ask_for(way, n), range(len(self.index.keys)))
+        order = order_by([self.index.keys[n] for n in numbers]) if way is not Way.ROWS else ""
+        return f" ORDER BY {order}" if order else ""
+
+    def can_ask_for(self, way: Way, number: int) -> bool:
+        """Whether ORDER BY can have this key."""
+        order = self.index.keys[number].order
+        return order is not None and order.is_orderable and self._gives(way, number)
 
     def walked(self, way: Way) -> str:
         """A reading with each entry's position `n` and the key before it, `p0` and so on."""
@@ -131,15 +163,18 @@ class IndexReadings:
     def totals(self, way: Way) -> str:
         """One row: what `Totals` holds."""
         nothing = ["0", "0"]
-        by_row = self._sums(["r", *self.names]) if self.has_places(way) else nothing
+        by_row = self.sums("r") if self.has_places(way) else nothing
         told_by_row = way is Way.POINTERS and self.has_places(way)
-        contents = nothing if told_by_row else self._sums(self.names)
+        contents = nothing if told_by_row else self.sums()
         if way is Way.ROWS:
             values = ["count(*)", *contents, *nothing, *by_row, *nothing]
             return f"SELECT {', '.join(values)} FROM ({self.reading(way)}) AS s"
-        by_position = self._sums(["n", *self.names])
-        misplaced = f"count(*) FILTER (WHERE {self.misplaced})"
-        repeated = f"count(*) FILTER (WHERE {self.repeated})" if self.index.is_unique else "0"
+        by_position = self.sums("n")
+        misplaced = repeated = "0"
+        if self.tells_keys(way):
+            misplaced = f"count(*) FILTER (WHERE {self.misplaced})"
+            if self.index.is_unique:
+                repeated = f"count(*) FILTER (WHERE {self.repeated})"
         values = ["count(*)", *contents, *by_position, *by_row, misplaced, repeated]
         return f"SELECT {', '.join(values)} FROM ({self.walked(way)}) AS s"
 
@@ -162,14 +197,39 @@ class IndexReadings:
 
     def bucket(self, row: str) -> str:
         """The bucket of a row, which no index knows."""
-        return f"(hash_record_extended(ROW({row}), ({self.seeds[0]})) & {BUCKETS - 1})"
+        return f"(pg_catalog.hash_record_extended(ROW({row}), ({self.seeds[0]})) & {BUCKETS - 1})"
+
+    def digest(self, *more: str, seed: int | None = None) -> str:
+        """64 bits of what entries are compared by, and of more."""
+        return self.digest_of(self.held, *more, seed=seed)
+
+    def key_digest(self) -> str:
+        """64 bits of the part of it that is key."""
+        return self.digest_of([n for n in self.held if n < len(self.index.keys)])
+
+    def digest_of(self, columns: Iterable[int], *more: str, seed: int | None = None) -> str:
+        """64 bits of some columns, and of more."""
+        own = self.seeds[0] if seed is None else seed
+        return digest([*more, *(self._comparable(n, own) for n in columns)], own)
+
+    def _comparable(self, number: int, seed: int) -> str:
+        """What is the same for values that are equal, and else is not."""
+        name, column = self.names[number], self.index.columns[number]
+        return by_value(name, column.has_letters, seed) if column.is_by_value else name
+
+    def sums(self, *more: str) -> list[str]:
+        """The digests of a reading, added up."""
+        return [f"coalesce(sum({self.digest(*more, seed=seed)}), 0)" for seed in self.seeds]
 
     @property
     def _before(self) -> list[str]:
         return [f"p{number}" for number in range(len(self.key_names))]
 
-    def _sums(self, values: Sequence[str]) -> list[str]:
-        return [f"coalesce(sum({digest(values, seed)}), 0)" for seed in self.seeds]
+
+def digest(values: Sequence[str], seed: int) -> str:
+    """64 bits of a record; its bytes are hashed, since some types' own hashes have 32 bits."""
+    record = f"ROW(pg_catalog.record_send(ROW({', '.join(values)})))"
+    return f"pg_catalog.hash_record_extended({record}, ({seed}))"
 
 
 def totals_of(row: Sequence[int]) -> Totals:

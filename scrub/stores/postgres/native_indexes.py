@@ -5,16 +5,14 @@ The entries come first. Whoever follows an entry to a row that is gone for every
 as dead, and from then on no reading shows it again.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrub.errors import StoreUnavailable
 from scrub.stores.postgres import index_differences as differences
-from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
-from scrub.stores.postgres.index_description import NativeIndex
+from scrub.stores.postgres import index_search as search
+from scrub.stores.postgres.index_description import IndexColumn, NativeIndex
 from scrub.stores.postgres.index_readings import (
     IndexReadings,
     Totals,
@@ -22,16 +20,24 @@ from scrub.stores.postgres.index_readings import (
     settings_for,
     totals_of,
 )
-from scrub.stores.postgres.plan_proof import Demand, ReadingRefused, Way, prove
-from scrub.stores.postgres.shared_snapshot import read_at
+from scrub.stores.postgres.index_sessions import IndexSessions
+from scrub.stores.postgres.index_stability import Instability, instabilities
+from scrub.stores.postgres.plan_proof import Demand, ReadingRefused, Way, output_of, plan_of, prove
 
-if TYPE_CHECKING:
-    import psycopg
-
-ROWS_PER_FETCH = 10_000
 Texts = tuple[str | None, ...]
-Contents = dict[int, tuple[int, Texts]]
-"""By digest: how often there are, and as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What entries hold or rows give: how often there is such, the key's digest, and as text."""
+
+    copies: int
+    key_digest: int
+    texts: Texts
+
+
+Contents = dict[int, Content]
+"""By digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +97,59 @@ class NativeIndexReader:
     """Reads one index; each reading has a session of its own, so that one that fails is alone."""
 
     def __init__(self, conninfo: str, snapshot: str, index: NativeIndex) -> None:
-        self.conninfo, self.snapshot, self.index = conninfo, snapshot, index
-        self.readings = IndexReadings(index, new_seeds())
+        self.sessions, self.index = IndexSessions(conninfo, snapshot), index
+        self.readings = IndexReadings(index, new_seeds(), tuple(range(len(index.columns))))
+        self.unreadable: str | None = None  # why entries cannot be read
+        self._ask_what_is_held()
+
+    def _ask_what_is_held(self) -> None:
+        """Find the columns that an index-only scan gives; the planner alone knows.
+
+        It does so for an expression if the index also holds all columns that the expression needs.
+        """
+        if not self.index.has_expressions:
+            return
+        every = self.readings
+        plain = [n for n, column in enumerate(self.index.columns) if not column.is_expression]
+        try:
+            self.readings = replace(every, computed=self._computed())
+            self._explain(Way.ENTRIES)
+        except ReadingRefused as refused:
+            self.readings, self.unreadable = every, str(refused)
+            if not plain:
+                return
+            self.readings = replace(every, held=tuple(plain))
+            try:
+                self._explain(Way.ENTRIES)
+                self.unreadable = None
+            except ReadingRefused as still_refused:
+                self.readings, self.unreadable = every, str(still_refused)
+
+    def _computed(self) -> tuple[tuple[int, str], ...]:
+        """How the server writes each expression of the index when a row gives its value."""
+        with self.sessions.session(settings_for(Way.ROWS)) as connection:
+            output = output_of(plan_of(connection, self.readings.selected(Way.ROWS)))
+        columns = enumerate(self.index.columns)
+        return tuple((n, output[n]) for n, column in columns if column.is_expression)
+
+    def _explain(self, way: Way) -> None:
+        with self.sessions.session(settings_for(way)) as connection:
+            prove(connection, self.readings.totals(way), self.readings.demand(way))
+
+    def disregard_unstable(self) -> tuple[Instability, ...]:
+        """Find the expressions that are not immutable in fact; what they give is not compared."""
+        found = instabilities(self.sessions, self.index, self.readings.seeds[0])
+        uncertain = frozenset(one.number for one in found if one.number is not None)
+        held = tuple(n for n in self.readings.held if n not in uncertain)
+        self.readings = replace(self.readings, held=held, uncertain=uncertain)
+        return found
+
+    @property
+    def unheld(self) -> list[IndexColumn]:
+        """The columns that no reading of entries gives."""
+        if self.unreadable:
+            return list(self.index.columns)
+        return [c for n, c in enumerate(self.index.columns) if n not in self.readings.held]
 
     def totals(self, way: Way) -> Totals:
         """The sums of one reading."""
@@ -172,10 +229,10 @@ class NativeIndexReader:
         for side in sides:
             held: Contents = {}
             asking = partial(differences.contents, differing=differing)
-            for value, copies, texts in self._grouped(asking, side):
+            for value, copies, key, texts in self._grouped(asking, side):
                 if len(held) >= count_max:
                     return None
-                held[value] = (copies, tuple(texts))
+                held[value] = Content(copies, key, tuple(texts))
             found.append(held)
         return found[0], found[1]
 
@@ -186,10 +243,33 @@ class NativeIndexReader:
         demand = self.readings.demand(way, may_sort=True, may_filter=True)
         yield from self._rows(asking(self.readings, way), demand)
 
+    def rows_not_found(self, keys: int, rows: Totals) -> Iterator[str]:
+        """Where rows lie that a search for their first keys does not find."""
+        nulls = self._nulls_among(keys)
+        found = [self._found(some) for some in nulls]
+        sums = tuple(sum(column) for column in zip(*found, strict=True))
+        if sums == (rows.count, *rows.rows) or not found:
+            return
+        demand = search.demand(self.readings, Way.ROWS, Way.ROWS, Way.POINTERS)
+        for some in nulls:
+            for (row,) in self._rows(search.rows_not_found(self.readings, some), demand):
+                yield row
+
+    def _nulls_among(self, keys: int) -> list[list[bool]]:
+        """Which of the first keys are NULL, each combination that rows have."""
+        query = search.patterns(self.readings, keys)
+        return [row[0] for row in self._rows(query, search.demand(self.readings, Way.ROWS))]
+
+    def _found(self, nulls: Sequence[bool]) -> tuple[int, ...]:
+        """How many rows with such keys a search finds, and the sums of their digests."""
+        demand = search.demand(self.readings, Way.ROWS, Way.POINTERS)
+        (row,) = self._rows(search.found_totals(self.readings, nulls), demand)
+        return tuple(int(value) for value in row)
+
     def values(self, rows: Sequence[str], primary_key: Sequence[str]) -> dict[str, RowValues]:
         """What some rows hold, by where they lie."""
         query = differences.values_at(self.readings, primary_key, rows)
-        with self._session({}) as connection:
+        with self.sessions.session({}) as connection:
             found = connection.execute(query).fetchall()
         return {row: RowValues(tuple(texts), tuple(key)) for row, texts, key in found}
 
@@ -198,27 +278,6 @@ class NativeIndexReader:
         return {row[0]: row[1:] for row in self._rows(query, self.readings.demand(way))}
 
     def _rows(self, query: str, demand: Demand) -> Iterator[Sequence[Any]]:
-        """What a query gives, once its plan is proven; through a cursor, a few rows at a time."""
-        with self._session(settings_for(*demand.ways)) as connection:
-            prove(connection, query, demand)
-            with connection.cursor(name="scrub") as cursor:
-                cursor.itersize = ROWS_PER_FETCH
-                cursor.execute(query)
-                yield from cursor
-
-    @contextmanager
-    def _session(self, settings: Mapping[str, str]) -> Iterator["psycopg.Connection[Any]"]:
-        psycopg = require_psycopg()
-        try:
-            with connect(self.conninfo) as connection:
-                # A prepared statement would keep the plan of other settings.
-                connection.prepare_threshold = None
-                for statement in read_at(self.snapshot):
-                    connection.execute(statement)
-                for name, value in settings.items():
-                    connection.execute("SELECT set_config(%s, %s, true)", (name, value))
-                yield connection
-                connection.rollback()
-        except (psycopg.Error, StoreUnavailable) as error:
-            reason = without_secrets(first_line(error), self.conninfo)
-            raise ReadingRefused(reason) from error
+        """What a query gives, once its plan is proven."""
+        settings = search.SETTINGS if demand.is_search else {}
+        yield from self.sessions.rows(query, demand, settings)

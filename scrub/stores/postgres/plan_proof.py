@@ -5,6 +5,7 @@ No setting forces PostgreSQL to use an index; switching other ways off only make
 every reading is explained first, and refused when its plan is another one.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,7 +26,9 @@ class Way(StrEnum):
 _ABOVE = frozenset(
     ("Aggregate", "WindowAgg", "Subquery Scan", "Result", "Limit", "Hash", "Hash Join")
 )
+_SEARCHING = frozenset(("Nested Loop", "Unique", "Sort"))
 _HIDING = ("Index Cond", "Order By", "Recheck Cond", "Parallel Aware")
+_UNUSED = "NULL::"
 
 
 class ReadingRefused(Exception):
@@ -41,14 +44,30 @@ class Demand:
     ways: tuple[Way, ...]
     may_sort: bool = False
     may_filter: bool = False  # rows of some buckets only
+    is_search: bool = False  # rows are searched for by conditions that the index alone decides
+    # Expressions whose values must come from the index: where they are selected, and how the
+    # server writes one that is computed. One that is read has another pair of parentheses.
+    held: tuple[tuple[int, str], ...] = ()
 
 
 def prove(connection: "psycopg.Connection[Any]", query: str, demand: Demand) -> None:
     """Raise `ReadingRefused` unless the query's plan is what was demanded."""
-    row = connection.execute(f"EXPLAIN (FORMAT JSON, COSTS OFF) {query}").fetchone()
-    assert row is not None, "EXPLAIN returns a plan"
-    if objection := objection_to(row[0][0]["Plan"], demand):
+    if objection := objection_to(plan_of(connection, query), demand):
         raise ReadingRefused(objection)
+
+
+def plan_of(connection: "psycopg.Connection[Any]", query: str) -> Mapping[str, Any]:
+    """What the planner would do."""
+    row = connection.execute(f"EXPLAIN (VERBOSE, FORMAT JSON, COSTS OFF) {query}").fetchone()
+    assert row is not None, "EXPLAIN returns a plan"
+    plan: Mapping[str, Any] = row[0][0]["Plan"]
+    return plan
+
+
+def output_of(scan: Mapping[str, Any]) -> list[str]:
+    """What a scan gives, column by column, without the name it has for its relation."""
+    alias = re.escape(str(scan.get("Alias", "")))
+    return [re.sub(rf'(?<![\w"$])("{alias}"|{alias})\.', "", text) for text in scan["Output"]]
 
 
 def objection_to(plan: Mapping[str, Any], demand: Demand) -> str | None:
@@ -64,6 +83,7 @@ def objection_to(plan: Mapping[str, Any], demand: Demand) -> str | None:
     if found != sorted(demand.ways):
         return f"the planner offers {_listed(found)}, not {_listed(sorted(demand.ways))}"
     allowed = _ABOVE | ({"Sort"} if demand.may_sort else set())
+    allowed |= _SEARCHING if demand.is_search else set()
     for node in nodes:
         if "Relation Name" not in node and node["Node Type"] not in allowed:
             return f"the planner puts a {node['Node Type']} above the scan of {demand.index}"
@@ -80,11 +100,28 @@ def _scan_objection(node: Mapping[str, Any], demand: Demand) -> str | None:
         return f"the planner reads {node['Relation Name']}, not {demand.table}"
     if node.get("Scan Direction", "Forward") != "Forward":
         return f"the planner reads {demand.index} backward"
+    if demand.is_search and node["Node Type"] == Way.POINTERS:
+        # A filter would look at the rows, which are not in question.
+        is_decided = node.get("Index Cond") and not node.get("Filter")
+        return (
+            None if is_decided else f"the planner does not search {demand.index} by its whole key"
+        )
+    if node["Node Type"] == Way.ENTRIES and (objection := _computed(node, demand)):
+        return objection
     hiding = [name for name in _HIDING if node.get(name)]
     # A sequential scan may filter: that is how it finds the rows of a partial index.
     if node.get("Filter") and node["Node Type"] != Way.ROWS and not demand.may_filter:
         hiding.append("Filter")
     return f"the planner adds a condition to the scan ({hiding[0]})" if hiding else None
+
+
+def _computed(node: Mapping[str, Any], demand: Demand) -> str | None:
+    """Whether something is computed that should come from the index."""
+    output = output_of(node) if demand.held else []
+    for number, text in demand.held:
+        if output[number] != f"({text})" and not output[number].startswith(_UNUSED):
+            return f"the planner computes {text}, and does not read it from {demand.index}"
+    return None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -191,8 +191,9 @@ ODD_CLASS = (
         statement
         for name, operator in (("lt", "<"), ("le", "<="), ("eq", "="), ("ge", ">="), ("gt", ">"))
         for statement in (
-            f"CREATE FUNCTION {name}(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql "
-            f"AS 'SELECT public.cmp($1, $2) {operator} 0'",
+            # Not in SQL: the planner would put its text in place of the operator, and see no index.
+            f"CREATE FUNCTION {name}(int, int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql "
+            f"AS 'BEGIN RETURN public.cmp($1, $2) {operator} 0; END'",
             f"CREATE OPERATOR {operator}~ (FUNCTION={name}, LEFTARG=int, RIGHTARG=int)",
         )
     ),

@@ -173,6 +173,29 @@ def test_entries_that_lead_to_a_later_row_in_the_same_place(database: Database) 
     }
 
 
+@pytest.mark.parametrize("columns", ["(k, id)", "(k) INCLUDE (id)", "(id) INCLUDE (k)"])
+def test_an_entry_that_leads_to_another_row_is_shown_with_its_own_contents(
+    database: Database, columns: str
+) -> None:
+    database.run(
+        "CREATE TABLE t (id int PRIMARY KEY, k int)",
+        "INSERT INTO t SELECT i, i * 10 FROM generate_series(1, 9) AS i",
+        f"CREATE INDEX i ON t {columns}",
+        "VACUUM (FREEZE) t",
+    )
+    with blind(database, "i"):
+        database.run("DELETE FROM t WHERE id = 5", "VACUUM t", "INSERT INTO t VALUES (77, 60)")
+    findings = check(database, native("i"))
+    assert findings.counts == {MISSING: 1, DANGLING: 1}
+    (dangling,) = (defect for defect in findings.defects if defect.kind is DANGLING)
+    assert dangling.actual == {"k": 50, "id": 5}
+    assert dangling.primary_key == {"id": 77}  # of the row that it leads to
+    assert dangling.index_key is not None
+    assert dangling.index_key.items() <= {"k": 50, "id": 5}.items()
+    (missing,) = (defect for defect in findings.defects if defect.kind is MISSING)
+    assert missing.expected == {"k": 60, "id": 77}
+
+
 def test_an_entry_of_a_row_outside_the_condition_is_dangling(database: Database) -> None:
     database.run(
         "CREATE TABLE t (id int PRIMARY KEY, k int, open boolean)",
@@ -211,6 +234,10 @@ def test_a_tree_that_is_out_of_order_is_walked_whole(table: Database, expression
         f"comes after k={last}, before which it belongs" for last in (9, 19, 29, 39)
     }
     assert all(defect.primary_key for defect in findings.defects)
+    # Of an expression only the row tells a value: what the entry itself holds is not known.
+    own = {"k": 10} if expression == "k" else None
+    first = min(findings.defects, key=lambda defect: defect.index_key["k"])  # type: ignore[index,arg-type,return-value]
+    assert (first.actual and {"k": first.actual["k"]}) == own
 
 
 @pytest.mark.parametrize("clashing_nulls", [False, True])
@@ -492,8 +519,9 @@ def test_an_index_is_described(table: Database) -> None:
     assert (k.expression, k.descending, k.nulls_first, k.collation) == ("k", True, True, None)
     assert (lower.expression, lower.nulls_first) == ("(lower(e))", True)
     assert lower.collation == '"pg_catalog"."C"'
-    assert k.operators is not None
-    assert k.operators[0] == 'OPERATOR("pg_catalog".<)'
+    assert k.order is not None
+    assert k.order.less == 'OPERATOR("pg_catalog".<)'
+    assert k.order.compare == '"pg_catalog"."btint4cmp"'
     assert (stored.name, stored.is_key) == ("id", False)
     assert (found.predicate, found.is_unique, found.method) == ("(k > 3)", False, "btree")
 

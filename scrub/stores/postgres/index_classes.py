@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operator classes of B-trees: what tells the order of a key, and when two keys are equal.
+
+The comparison function of the class is what the server itself builds and searches the tree by.
+Operators of the class are what a query must use for the planner to see the index; a class may
+borrow them from another one, whatever its own function says.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrub.stores.postgres.quoting import identifier, qualified
+
+if TYPE_CHECKING:
+    import psycopg
+
+# Support function 1 compares; 4 says that equal values have the same bytes. Where several families
+# have an operator, ORDER BY means the first of them.
+_CLASSES = """
+    SELECT q.oid,
+           (SELECT array_agg(ARRAY[w.amopstrategy::text, n.nspname::text, o.oprname::text])
+            FROM pg_catalog.pg_amop w JOIN pg_catalog.pg_operator o ON o.oid = w.amopopr
+            JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace
+            WHERE w.amopfamily = q.opcfamily AND w.amoppurpose = 's'
+              AND w.amoplefttype = q.opcintype AND w.amoprighttype = q.opcintype),
+           (SELECT ARRAY[n.nspname::text, p.proname::text]
+            FROM pg_catalog.pg_amproc f JOIN pg_catalog.pg_proc p ON p.oid = f.amproc
+            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+            WHERE f.amprocfamily = q.opcfamily AND f.amprocnum = 1
+              AND f.amproclefttype = q.opcintype AND f.amprocrighttype = q.opcintype),
+           EXISTS (SELECT FROM pg_catalog.pg_amproc f
+            WHERE f.amprocfamily = q.opcfamily AND f.amprocnum = 4
+              AND f.amproclefttype = q.opcintype AND f.amprocrighttype = q.opcintype),
+           NOT EXISTS (
+            SELECT FROM pg_catalog.pg_amop w JOIN pg_catalog.pg_amop other
+              ON other.amopopr = w.amopopr AND other.amopmethod = w.amopmethod
+             AND other.amoppurpose = 's' AND other.amopstrategy = w.amopstrategy
+            WHERE w.amopfamily = q.opcfamily AND w.amoppurpose = 's' AND w.amopstrategy IN (1, 5)
+              AND w.amoplefttype = q.opcintype AND w.amoprighttype = q.opcintype
+              AND other.amopfamily < w.amopfamily),
+           EXISTS (
+            SELECT FROM pg_catalog.pg_opclass usual
+            JOIN pg_catalog.pg_amop theirs ON theirs.amopfamily = usual.opcfamily
+            JOIN pg_catalog.pg_amop w ON w.amopopr = theirs.amopopr
+            WHERE usual.opcmethod = q.opcmethod AND usual.opcdefault
+              AND usual.opcintype = q.opcintype
+              AND theirs.amopstrategy = 3 AND w.amopstrategy = 3 AND w.amopfamily = q.opcfamily
+              AND w.amoplefttype = q.opcintype AND w.amoprighttype = q.opcintype)
+    FROM pg_catalog.pg_opclass q WHERE q.oid = ANY(%s)
+"""
+_LESS, _AT_MOST, _EQUAL, _AT_LEAST, _GREATER = "1", "2", "3", "4", "5"  # the strategies of a B-tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorClass:
+    """How a B-tree orders one of its keys; operators and the function with their schemas."""
+
+    compare: str
+    operators: Mapping[str, str]  # by strategy; a class need not have all of them
+    leads: bool  # whether ORDER BY with its operators means this class, and not another one
+    equals_by_image: bool  # whether equal values have the same bytes
+    equals_as_usual: bool  # whether values are equal for it if they are for their type
+
+    @property
+    def is_orderable(self) -> bool:
+        """Whether a query can ask for its order."""
+        return self.leads and {_LESS, _GREATER} <= set(self.operators)
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether a query can ask for one key."""
+        return {_AT_MOST, _EQUAL, _AT_LEAST} <= set(self.operators)
+
+    @property
+    def less(self) -> str:
+        return self.operators[_LESS]
+
+    @property
+    def at_most(self) -> str:
+        return self.operators[_AT_MOST]
+
+    @property
+    def equal(self) -> str:
+        return self.operators[_EQUAL]
+
+    @property
+    def at_least(self) -> str:
+        return self.operators[_AT_LEAST]
+
+    @property
+    def greater(self) -> str:
+        return self.operators[_GREATER]
+
+
+def operator_classes(
+    connection: "psycopg.Connection[Any]", classes: Sequence[int | None]
+) -> dict[int, OperatorClass]:
+    """The classes of these numbers; a class without a comparison function is left out."""
+    wanted = [number for number in classes if number is not None]
+    return {
+        oid: OperatorClass(
+            compare=qualified(*function),
+            # The name of an operator is never quoted; it consists of signs only.
+            operators={
+                strategy: f"OPERATOR({identifier(schema)}.{name})"
+                for strategy, schema, name in operators or ()
+            },
+            leads=leads,
+            equals_by_image=by_image,
+            equals_as_usual=as_usual,
+        )
+        for oid, operators, function, by_image, leads, as_usual in connection.execute(
+            _CLASSES, (wanted,)
+        ).fetchall()
+        if function is not None
+    }
