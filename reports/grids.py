@@ -95,6 +95,8 @@ def _entries(outcome: CheckOutcome) -> str:
 
 def _defects(outcome: CheckOutcome) -> str:
     found = [f"{count(number)} {kind}" for kind, number in outcome.counts.items() if number]
+    if outcome.unnamed:
+        found.append(f"at least {count(outcome.unnamed)} unnamed")
     return "\n".join(found) or "-"
 
 

@@ -37,6 +37,7 @@ def totals_record(result: RunResult) -> Record:
     return {
         "defects_shown": len(result.defects),
         "defects_total": result.defects_total,
+        "unnamed_total": result.unnamed_total,
         "incomplete": result.is_incomplete,
         "exit_code": result.exit_code,
     }
@@ -65,6 +66,7 @@ def check_record(outcome: CheckOutcome) -> Record:
         "entries": outcome.entries,
         "transient": outcome.transient,
         "undecided": outcome.undecided,
+        "unnamed": outcome.unnamed,
         "counts": dict(outcome.counts),
         "incomplete": outcome.is_incomplete,
         "snapshot": outcome.snapshot,

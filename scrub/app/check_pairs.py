@@ -217,6 +217,7 @@ def _outcome(check: str, index: str | None, found: "SlotFindings", plan: "KvPlan
         entries=found.entries,
         transient=found.transient,
         undecided=found.undecided,
+        unnamed=found.unnamed,
         counts={kind: found.counts[kind] for kind in DefectKind if found.counts.get(kind)},
         snapshot=plan.snapshot,
         engine=plan.engine.value,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repairing indexes: plan, execute, and check again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -99,7 +99,13 @@ class Repair:
         rows = max((o.rows for o in before.outcomes if o.rows is not None), default=None)
         report = self._report(before.defects, rows)
         over = too_many_defects(before, self.request) or report.over_limit
-        return replace(report, before=before, found=before.defects_total, over_limit=over)
+        return replace(
+            report,
+            before=before,
+            found=before.defects_total,
+            over_limit=over,
+            unnamed=_unnamed((o.index, o.unnamed, o.reason) for o in before.outcomes),
+        )
 
     def _from_file(self, result: EarlierResult) -> RepairReport:
         report = self._report(result.defects, result.rows.get(self.table.name))
@@ -110,6 +116,7 @@ class Repair:
             source=request.from_file,
             not_in_file=max(0, counted - report.chosen),
             not_looked_at=result.not_looked_at(self.table.name, request.indexes),
+            unnamed=_unnamed(result.unnamed(self.table.name, request.indexes)),
         )
 
     def _report(self, defects: Sequence[Defect], rows: int | None) -> RepairReport:
@@ -228,6 +235,12 @@ def opened_repair(
         repair = Repair(request, spark, spark_options, on_progress, session)
         with closing(repair.store):
             yield repair
+
+
+def _unnamed(checks: Iterable[tuple[str | None, int, str | None]]) -> str | None:
+    """What checks know to differ and could not name: a repair needs the names."""
+    told = [f"{index}: {reason or 'it differs'}" for index, number, reason in checks if number]
+    return "; ".join(told) or None
 
 
 def _table_of(catalog: Catalog, request: RepairRequest) -> Table:

@@ -33,6 +33,7 @@ class CheckOutcome:
     entries: int | None = None
     transient: int = 0  # differences that were gone in a later snapshot
     undecided: int = 0  # differences that unread data could explain
+    unnamed: int = 0  # at least so many differences were found and could not be named
     counts: Mapping[DefectKind, int] = field(default_factory=dict)
     snapshot: str | None = None  # of the index's relation
     engine: str | None = None
@@ -80,6 +81,11 @@ class RunResult:
     @property
     def defects_total(self) -> int:
         return sum(outcome.defects for outcome in self.outcomes)
+
+    @property
+    def unnamed_total(self) -> int:
+        """Differences beyond the defects: at least so many, which nobody could name."""
+        return sum(outcome.unnamed for outcome in self.outcomes)
 
     @property
     def status(self) -> Status:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C and SIGTERM: what runs is stopped, nothing is reported, and the exit code says so.
+
+The first signal raises KeyboardInterrupt, so that files and transactions are left in order. What
+meets it on its way may turn it into an error of its own: a job that was cancelled, a connection
+that is gone. So a command whose end came with a signal is interrupted, however it ended. A second
+signal ends everything at once.
+"""
+
+import logging
+import os
+import signal
+import sys
+from types import FrameType
+
+_came: list[int] = []
+
+
+def listen() -> None:
+    """From now on, signals are ours; Spark would replace what Python does with them."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _on_signal)
+    # Py4J tells of a call that was interrupted with a traceback, whoever wants to know.
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
+def exit_code() -> int | None:
+    """As shells count: 130 for Ctrl-C, 143 for SIGTERM; None if no signal came."""
+    return 128 + _came[0] if _came else None
+
+
+def leave_nothing_running() -> None:
+    """End the JVM that the command has started; it may be busy with what nobody waits for."""
+    if launching := sys.modules.get("scrub.spark.launching"):
+        launching.end_all()
+
+
+def demand_none() -> None:
+    """Raise again what something has swallowed: an interrupted command has no result."""
+    if _came:
+        raise KeyboardInterrupt
+
+
+def _on_signal(number: int, _: FrameType | None) -> None:
+    if _came:
+        _leave_at_once()
+    _came.append(number)
+    # Whoever waits for a job would wait on, since Spark knows nothing of signals.
+    if sessions := sys.modules.get("scrub.spark.session"):
+        sessions.stop_jobs()
+    raise KeyboardInterrupt
+
+
+def _leave_at_once() -> None:
+    if launching := sys.modules.get("scrub.spark.launching"):
+        launching.kill_all()
+    os._exit(exit_code() or 1)
