@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 
 _came: list[int] = []
@@ -29,10 +30,20 @@ def exit_code() -> int | None:
     return 128 + _came[0] if _came else None
 
 
-def leave_nothing_running() -> None:
-    """End the JVM that the command has started; it may be busy with what nobody waits for."""
+def leave_if_one_came() -> None:
+    """End the process after a signal, and before it the JVM, which may be busy still.
+
+    Not by `sys.exit`: Python would wait for threads that nobody waits for any more, and while it
+    does, the next signal would end it by another code.
+    """
+    if (code := exit_code()) is None:
+        return
     if launching := sys.modules.get("scrub.spark.launching"):
         launching.end_all()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def demand_none() -> None:

@@ -62,9 +62,7 @@ def main() -> NoReturn:
     try:
         sys.exit(run(sys.argv[1:]))
     finally:
-        if (interrupted := interrupts.exit_code()) is not None:
-            interrupts.leave_nothing_running()
-            sys.exit(interrupted)
+        interrupts.leave_if_one_came()
 
 
 def run(arguments: Sequence[str]) -> int:
