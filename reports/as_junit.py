@@ -73,7 +73,8 @@ def _case(table: TableResult, outcome: CheckOutcome, defects: list[Defect]) -> E
             failure.text = "\n".join(lines)
         case Status.INCOMPLETE:
             reason = printable(outcome.reason or "not everything was looked at")
-            ET.SubElement(case, "error", {"type": "incomplete", "message": reason})
+            kind = "error" if outcome.error else "incomplete"
+            ET.SubElement(case, "error", {"type": kind, "message": reason})
         case Status.NOT_APPLICABLE:
             ET.SubElement(case, "skipped", {"message": printable(outcome.reason or "")})
         case Status.CLEAN:

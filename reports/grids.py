@@ -85,6 +85,8 @@ def _grid(columns: Sequence[tuple[str, Callable[[Item], str]]], items: Iterable[
 
 
 def _status(outcome: CheckOutcome) -> str:
+    if outcome.error:
+        return "error"
     return status_words(outcome.status, incomplete=outcome.is_incomplete)
 
 

@@ -45,7 +45,8 @@ def not_looked_at(result: RunResult) -> Iterator[str]:
         for outcome in table.checks:
             name = outcome_name(table, outcome)
             if outcome.is_incomplete:
-                yield f"{name}, incomplete: {printable(outcome.reason or 'no reason was given')}"
+                how = "error" if outcome.error else "incomplete"
+                yield f"{name}, {how}: {printable(outcome.reason or 'no reason was given')}"
             elif outcome.status is Status.NOT_APPLICABLE:
                 yield f"{name}, not applicable: {printable(outcome.reason or '')}"
             if outcome.undecided:

@@ -20,13 +20,15 @@ from scrub.app.check_native import (
 )
 from scrub.app.computed_columns import with_computed_columns
 from scrub.app.selection import select_tables
+from scrub.app.table_errors import demand_a_look, together
+from scrub.app.table_results import table_results
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import UsageError
 from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan, NotChecked, WalkedIndex
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CHECKS, CheckRequest, Engine, SparkOptions, Strategy
-from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
+from scrub.model.result import RunResult
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,7 +125,7 @@ class _Preparation:
         spark_options: SparkOptions | None,
         on_progress: ProgressListener,
     ) -> "Iterator[_Preparation]":
-        catalog = load_catalog(request.catalog)
+        catalog = load_catalog(request.catalog, unset_allowed=True)
         select_tables(catalog, request)  # mistakes in the request are answered before Spark starts
         with ExitStack() as stack:
             sessions: list[SparkSession] = []
@@ -161,11 +163,15 @@ class _Preparation:
         plan = self.plan()
         tables = select_tables(self.catalog, self.request)
         native = plan_native_indexes(tables, self.request, self.stores)
-        return replace(
+        explained = replace(
             plan,
             not_checked=(*plan.not_checked, *(p for p in native if isinstance(p, NotChecked))),
             walked=tuple(part for part in native if isinstance(part, WalkedIndex)),
         )
+        errors = explained.errors
+        if errors and not (explained.tables or explained.walked or self._tables_of_pairs()):
+            raise together(errors)
+        return explained
 
     def _open_stores(self) -> "dict[str, ReadableStore]":
         """All stores anew: one of them may stand for a snapshot, which ends with the run."""
@@ -185,19 +191,21 @@ class _Preparation:
             self.rows = plan.rows
         if plan.tables:
             plan, findings = self._run(plan, pace)
-        tables = _table_results(plan, findings)
+        tables, errors = table_results(plan, findings), list(plan.errors)
         defects = tuple(findings.defects) if findings else ()
         if self._has_native_indexes():
             native = self._check_native(len(defects))
             tables = native.joined_to(tables)
             defects += tuple(native.defects)
+            errors += native.errors
         if pairs := self._tables_of_pairs():
             of_pairs = self._check_pairs(pairs, len(defects))
             tables += tuple(of_pairs.tables)
             defects += tuple(of_pairs.defects)
+            errors += of_pairs.errors
         order = [table.name for table in select_tables(self.catalog, self.request)]
         tables = tuple(sorted(tables, key=lambda result: order.index(result.table)))
-        return RunResult(
+        result = RunResult(
             run_id=self.run_id,
             started_at=started_at,
             seconds=time.monotonic() - began - self.seconds_starting,
@@ -205,6 +213,8 @@ class _Preparation:
             defects=defects,
             seconds_starting=self.seconds_starting,
         )
+        demand_a_look(result, errors)
+        return result
 
     def _tables_of_pairs(self) -> "list[Table]":
         return [t for t in select_tables(self.catalog, self.request) if t.kv is not None]
@@ -275,11 +285,18 @@ class _Preparation:
 
     def _plan_again(self, plan: CheckPlan, refusal: str | None) -> CheckPlan:
         """The plan at later snapshots, with its buckets: one must mean the same in both."""
+        later = self.plan(refusal)
+        if _indexes_of(later) != _indexes_of(plan):
+            raise together(later.errors)  # slots would mean other indexes
         tables = [
             replace(table, bucket_bits=before.bucket_bits)
-            for table, before in zip(self.plan(refusal).tables, plan.tables, strict=True)
+            for table, before in zip(later.tables, plan.tables, strict=True)
         ]
         return replace(plan, tables=tuple(tables))
+
+
+def _indexes_of(plan: CheckPlan) -> list[tuple[str, list[str]]]:
+    return [(of.table.name, [one.index.name for one in of.indexes]) for of in plan.tables]
 
 
 def state_directory() -> Path:
@@ -311,41 +328,3 @@ def _all_defects(request: CheckRequest) -> Iterator[Callable[[Defect], None] | N
 
 def _ignore(_: object) -> None:
     """A callback's result that nobody needs."""
-
-
-def _table_results(plan: CheckPlan, findings: "Findings | None") -> tuple[TableResult, ...]:
-    """Outcomes by table, those that were not checked included, in the plan's order."""
-    snapshots: dict[str, str] = {}
-    outcomes: dict[str, list[CheckOutcome]] = {}
-    if findings is not None:
-        from checks.findings import outcome_of, physical_outcome
-        from checks.slots import number_plan
-
-        for table in plan.tables:
-            name, label = table.table.name, table.side.facts.snapshot.label
-            seen = snapshots.setdefault(name, label)
-            if label not in seen:
-                snapshots[name] = f"{seen}, {label}"
-            of_table = outcomes.setdefault(name, [])
-            if table.physical is not None:
-                of_table.insert(0, physical_outcome(table, findings.physical[name]))
-            slots = [slot for slot in number_plan(plan)[0] if slot.table is table]
-            of_table += [outcome_of(slot, findings.slots[slot.number]) for slot in slots]
-    for skipped in plan.not_checked:
-        snapshots.setdefault(skipped.table, skipped.snapshot or "not read")
-        status = Status.INCOMPLETE if skipped.incomplete else Status.NOT_APPLICABLE
-        outcomes.setdefault(skipped.table, []).append(
-            CheckOutcome(
-                check=skipped.check, index=skipped.index, status=status, reason=skipped.reason
-            )
-        )
-    read = findings.bytes_read if findings else {}
-    return tuple(
-        TableResult(
-            table=name,
-            snapshot=snapshots[name],
-            checks=tuple(of_table),
-            bytes_read=read.get(name),
-        )
-        for name, of_table in outcomes.items()
-    )

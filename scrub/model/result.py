@@ -29,6 +29,7 @@ class CheckOutcome:
     index: str | None
     status: Status
     reason: str | None = None  # why not applicable or incomplete
+    error: bool = False  # it could not even begin: what it compares is not there, or not as said
     rows: int | None = None
     entries: int | None = None
     transient: int = 0  # differences that were gone in a later snapshot
@@ -61,6 +62,12 @@ class TableResult:
     snapshot: str
     checks: tuple[CheckOutcome, ...]
     bytes_read: int | None = None
+
+    @property
+    def error(self) -> str | None:
+        """Why it could not be looked at, or not at all of it, if that is so."""
+        reasons = [outcome.reason or "" for outcome in self.checks if outcome.error]
+        return "; ".join(dict.fromkeys(reasons)) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

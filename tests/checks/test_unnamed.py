@@ -20,8 +20,10 @@ from scrub.app import run_check
 from scrub.model.relation import RelationFacts, Snapshot
 from scrub.model.request import CheckRequest, Engine
 from scrub.model.result import Status
+from scrub.spark.failures import SessionEnded
 from scrub.stores.postgres.store import PostgresStore
 from tests.builders import delta_lake, entries_of, found, orders, parquet_lake, write_catalog
+from tests.checks import pair_ground
 from tests.object_store import BUCKET, object_store
 from tests.postgres_server import Database
 
@@ -241,3 +243,27 @@ def test_what_a_database_counted_and_did_not_hand_over_is_a_finding(
     (outcome,) = result.outcomes
     assert (outcome.status, outcome.unnamed, outcome.counts) == (Status.DEFECTIVE, 50, {})
     assert "at least 50 entries differ, not named because" in (outcome.reason or "")
+
+
+# Pairs
+
+
+@pytest.mark.spark
+def test_pairs_whose_sums_differ_are_a_finding_too(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = pair_ground.write_catalog(tmp_path, pair_ground.ONE_FAMILY)
+    pairs = pair_ground.all_pairs(pair_ground.table_of(catalog), 20)
+    del pairs["by_email"][7]
+    pair_ground.write_pairs(tmp_path, pairs)
+
+    def ended(*_: Any) -> None:
+        raise SessionEnded
+
+    monkeypatch.setattr("checks.kv_runner.gathered_entries", ended)
+    result = run_check(CheckRequest(catalog=catalog, tables=("pairs",)), spark=spark)
+    checks = {check.index: check for check in result.outcomes}
+    assert (checks["by_email"].status, checks["by_email"].unnamed) == (Status.DEFECTIVE, 1)
+    assert "at least 1 bucket differs, not named because" in (checks["by_email"].reason or "")
+    assert checks["by_customer"].status is Status.CLEAN
+    assert result.exit_code == 1
