@@ -3,15 +3,23 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame
 
-from checks.diagnosis import Collect, Failure, part_not_read, raising_row, reading_fails
+from checks.diagnosis import (
+    Collect,
+    Failure,
+    part_not_read,
+    raising_row,
+    reading_fails,
+    reason_for,
+)
 from checks.parts import Part
 from checks.slots import Relation, Slot
 from checks.unread import Unread
 from scrub.codec.digest import Salt
-from scrub.spark.failures import reason_of
+from scrub.spark.failures import SessionEnded
 
 PARTS_SET_ASIDE_MAX = 50  # Spark's own reader finds them one failed job at a time
 
@@ -28,6 +36,8 @@ class Culprits:
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
         """Whether something was found and set aside, so that trying again makes sense."""
+        if isinstance(error, SessionEnded):
+            return False  # to blame is nothing of the data
         return (
             self._unreadable_part(error, parts)
             or self._unreadable_relation(parts)
@@ -46,8 +56,8 @@ class Culprits:
         for relation in {part.relation.number: part.relation for part in parts}.values():
             if relation.is_native:
                 continue
-            if error := reading_fails(self.rows_of(relation), self.collect):
-                self.unread.relations[relation.number] = reason_of(error, self.redact)
+            if error := reading_fails(partial(self.rows_of, relation), self.collect):
+                self.unread.relations[relation.number] = reason_for(error, self.redact)
                 for slot in relation.slots:
                     self.unread.slots.setdefault(slot.number, "")
                 return True

@@ -13,10 +13,18 @@ from checks.parts import Part
 from checks.slots import Slot
 from scrub.codec.digest import Salt
 from scrub.codec.json_values import from_text
+from scrub.errors import ScrubError
 from scrub.model.defect import Value
+from scrub.spark.collecting import translated
 from scrub.spark.digest import bucket_of
 from scrub.spark.expected_values import expected_value, is_covered
-from scrub.spark.failures import condition, plain_path, unreadable_file, unreadable_reason
+from scrub.spark.failures import (
+    condition,
+    plain_path,
+    reason_of,
+    unreadable_file,
+    unreadable_reason,
+)
 from scrub.spark.names import named
 from scrub.spark.text import as_text
 from scrub.stores.unreadable import UnreadableSplit
@@ -35,12 +43,22 @@ class Raised:
     reason: str
 
 
-Failure = PySparkException | UnreadableSplit
+Failure = PySparkException | UnreadableSplit | ScrubError
 """A store that finds out on the driver says which split; Spark says it in a message."""
+FAILURES = (PySparkException, UnreadableSplit, ScrubError)
+
+
+def reason_for(error: Failure, redact: bool) -> str:
+    """Why something could not be read, in one line."""
+    if isinstance(error, PySparkException):
+        return reason_of(error, redact)
+    return error.with_hint if isinstance(error, ScrubError) else str(error)
 
 
 def part_not_read(error: Failure, parts: Sequence[Part]) -> tuple[Part, str] | None:
     """The part that could not be read and why, if the failure tells."""
+    if isinstance(error, ScrubError):
+        return None
     if isinstance(error, UnreadableSplit):
         path, told = error.split_name, f"UnreadableSplit: {error}"
         reason: str | None = error.reason
@@ -57,11 +75,13 @@ def part_not_read(error: Failure, parts: Sequence[Part]) -> tuple[Part, str] | N
     return None
 
 
-def reading_fails(rows: DataFrame, collect: Collect) -> PySparkException | None:
+def reading_fails(rows_of: Callable[[], DataFrame], collect: Collect) -> Failure | None:
     """What reading every column of a relation fails with, if it does."""
     try:
+        with translated():
+            rows = rows_of()  # some places refuse before any row is read
         collect(rows.agg(*(F.count(named(name)) for name in rows.columns)))
-    except PySparkException as error:
+    except FAILURES as error:
         return error
     return None
 

@@ -25,13 +25,14 @@ class SlotFindings:
     counts: dict[DefectKind, int] = field(default_factory=dict)
     undecided: int = 0
     transient: int = 0
+    unnamed: int = 0  # at least so many differences, known and without a name
     incomplete: str | None = None
     strategy: str | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
     def status(self) -> Status:
-        if any(self.counts.values()):
+        if any(self.counts.values()) or self.unnamed:
             return Status.DEFECTIVE
         return Status.INCOMPLETE if self.incomplete else Status.CLEAN
 
@@ -58,6 +59,7 @@ def outcome_of(slot: Slot, found: SlotFindings) -> CheckOutcome:
         entries=found.entries,
         transient=found.transient,
         undecided=found.undecided,
+        unnamed=found.unnamed,
         counts=_in_order_of_kinds(found),
         snapshot=facts.snapshot.label,
         engine=_engines(slot),

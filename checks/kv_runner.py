@@ -41,6 +41,7 @@ from checks.naming import still_there
 from checks.native_fingerprint import REPORT_SLOT
 from checks.row_frames import ChosenBuckets
 from checks.sifting import ROWS_MAX
+from checks.unnamed import Unnamed
 from scrub.codec.digest import Salt
 from scrub.codec.kv.pairs import INVALID
 from scrub.model.defect import Defect, DefectKind
@@ -201,8 +202,17 @@ class _KvRun:
         except PySparkException as error:
             reason = reason_of(error, self.settings.redact)
             for slot in differing:
-                found = self.found.indexes[self.spec.indexes[slot]]
-                found.incomplete = " and ".join(filter(None, (found.incomplete, reason)))
+                self._leave_unnamed(slot, reason)
+
+    def _leave_unnamed(self, slot: int, reason: str) -> None:
+        """Sums that differ on sides that were read in full are a finding without a name."""
+        found, unnamed = self.found.indexes[self.spec.indexes[slot]], Unnamed()
+        is_whole = found.incomplete is None
+        found.incomplete = " and ".join(filter(None, (found.incomplete, reason)))
+        if is_whole and self.settings.settle is None:
+            facts = [relation.facts for relation in self.plan.relations]
+            unnamed.note_sums(slot, self.sums[slot], facts)
+            unnamed.conclude(slot, found, ())
 
     @contextmanager
     def _named(self, differing: Mapping[int, ChosenBuckets]) -> Iterator[dict[int, _Named]]:

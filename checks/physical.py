@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from checks.culprits import PARTS_SET_ASIDE_MAX
-from checks.diagnosis import Failure, part_not_read
+from checks.diagnosis import FAILURES, Failure, part_not_read, reason_for
 from checks.fault_naming import (
     faults_of_splits,
     in_order,
@@ -35,9 +34,8 @@ from checks.sql_faults import (
 )
 from checks.unread import Unread
 from scrub.model.defect import Defect
-from scrub.spark.failures import reason_of
+from scrub.spark.collecting import translated
 from scrub.stores.base import ReadableStore
-from scrub.stores.unreadable import UnreadableSplit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +89,10 @@ class Physical:
         self.by_sql[relation.number] = PartFaults(misfits=tuple(misfits))
         while parts := self.unread.readable(self._parts_of(relation)):
             try:
-                rows = self._frame(relation, parts)
+                with translated():
+                    rows = self._frame(relation, parts)
                 (counted,) = self.jobs.few(counted_values(rows, columns, relation.table.where))
-            except (PySparkException, UnreadableSplit) as error:
+            except FAILURES as error:
                 if self._set_aside(error, parts):
                     continue
                 self.unread.relations[relation.number] = self._reason(error)
@@ -109,7 +108,7 @@ class Physical:
         return True
 
     def _reason(self, error: Failure) -> str:
-        return reason_of(error, self.redact) if isinstance(error, PySparkException) else str(error)
+        return reason_for(error, self.redact)
 
     def _frame(self, relation: Relation, parts: Sequence[Part]) -> DataFrame:
         facts, columns = relation.side.facts, columns_as_declared(relation)
@@ -155,7 +154,7 @@ class Physical:
                 for defect in islice(self._name(relation, faulty, left), left):
                     yield defect
                     named += 1
-            except (PySparkException, UnreadableSplit) as error:
+            except FAILURES as error:
                 self._note(relation, f"not every defect could be named: {self._reason(error)}")
             left = None if left is None else left - named
 
@@ -168,7 +167,8 @@ class Physical:
             yield from misfit_defects(relation, misfits_of(relation))
             if not faulty[0][1].counts:
                 return
-            rows = self._frame(relation, self.unread.readable(self._parts_of(relation)))
+            with translated():
+                rows = self._frame(relation, self.unread.readable(self._parts_of(relation)))
             frame = rows_with_null(rows, relation, columns_as_declared(relation))
         ordered = in_order(frame, limit)
         parts = {part.number: part for part in self._parts_of(relation)}

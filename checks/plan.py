@@ -50,17 +50,13 @@ def plan_check(
     native_refusal: str | None = None,
     physical: Sequence[TableSource] = (),
 ) -> CheckPlan:
-    """Decide what to read and how; every mismatch with the catalog is raised at once.
+    """Decide what to read and how; what does not fit the catalog is not checked, by name.
 
     `native_refusal` says why tasks cannot open splits themselves on this cluster.
     """
-    mismatches = [mismatch for source in sources for mismatch in _mismatches(source)]
-    mismatches += [mismatch for source in physical for mismatch in _missing(source)]
-    if mismatches:
-        raise RelationMismatch(
-            "\n".join(dict.fromkeys(mismatches)), hint="correct the catalog, or the relation"
-        )
-    skipped = list(not_checked)
+    skipped = [*not_checked, *_unfit_sources(sources), *_unfit_tables(physical)]
+    sources = [source for source in sources if not any(_mismatches(source))]
+    physical = [of_table for of_table in physical if not any(_missing(of_table))]
     groups: dict[tuple[str, str], list[IndexSource]] = {}
     at_snapshot: dict[tuple[str, str], TableSource] = {}
     looked_at = {(of.table.name, of.facts.snapshot.label) for of in physical}
@@ -95,6 +91,30 @@ def _skip(source: IndexSource, reason: str) -> NotChecked:
         index=source.index.name,
         reason=reason,
         snapshot=source.table_facts.snapshot.label,
+    )
+
+
+def _unfit_sources(sources: Sequence[IndexSource]) -> Iterator[NotChecked]:
+    for source in sources:
+        if mismatches := list(_mismatches(source)):
+            yield _unfit(source.table, source.index, mismatches)
+
+
+def _unfit_tables(physical: Sequence[TableSource]) -> Iterator[NotChecked]:
+    for source in physical:
+        if mismatches := list(_missing(source)):
+            yield _unfit(source.table, None, mismatches)
+
+
+def _unfit(table: Table, index: Index | None, mismatches: Sequence[str]) -> NotChecked:
+    error = RelationMismatch("\n".join(mismatches), hint="correct the catalog, or the relation")
+    return NotChecked(
+        table=table.name,
+        check="physical" if index is None else "index",
+        index=index.name if index else None,
+        reason=error.in_one_line,
+        incomplete=True,
+        error=error,
     )
 
 

@@ -28,12 +28,13 @@ from checks.damaged_rows import (
     undecided_in,
     without_damaged,
 )
-from checks.diagnosis import Failure
+from checks.diagnosis import FAILURES, Failure, reason_for
 from checks.drill_down import Chosen, differing_buckets, join_groups
 from checks.entries import actual_entries, expected_entries
 from checks.findings import Findings, SlotFindings, to_defect
 from checks.fingerprint import fingerprint_by_sql, fingerprint_splits_natively
 from checks.finished_parts import FinishedParts
+from checks.in_stores import Differing, InStores
 from checks.meaning import Surroundings, judged_in
 from checks.named_defects import Counts, NamedDefects, as_counts
 from checks.naming import (
@@ -49,17 +50,10 @@ from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.sifting import ROWS_MAX, sifting
 from checks.slots import Relation, Slot, number_plan, physical_spec
-from checks.store_comparison import (
-    NAMED_MAX,
-    comparing_store,
-    defects_of,
-    entry_frame,
-    key_columns,
-    sources_of,
-)
+from checks.store_comparison import comparing_store, defects_of, entry_frame
 from checks.uniqueness import rows_sharing, suspects, suspicious
+from checks.unnamed import Unnamed
 from checks.unread import Unread
-from scrub.errors import StoreUnavailable
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import Progress
@@ -67,13 +61,11 @@ from scrub.model.request import Engine, Strategy
 from scrub.spark.arrow_frames import frame_of
 from scrub.spark.casing import goes_by_a_language
 from scrub.spark.collecting import collect_arrow, translated
-from scrub.spark.failures import cause_in_worker, reason_of
+from scrub.spark.failures import cause_in_worker, lacking
 from scrub.spark.session import shares_python
 from scrub.spark.time_zone import SETTING, zone_of_jvms
 from scrub.spark.watching import watched
 from scrub.stores.base import ReadableStore
-from scrub.stores.row_entries import columns_believed
-from scrub.stores.unreadable import UnreadableSplit
 
 
 def run_check(
@@ -149,6 +141,17 @@ class _Run:
             if (store := comparing_store(slot, self.relations, stores, plan.strategy))
         }
         self.found = {slot.number: SlotFindings() for slot in self.slots}
+        self.unnamed = Unnamed()
+        self.in_stores = InStores(
+            stores=self.comparing,
+            relations=self.relations,
+            found=self.found,
+            unread=self.unread,
+            unnamed=self.unnamed,
+            settling=settings.settle_seconds is not None,
+            on_begin=lambda phase: self._progress(phase, 0, None),
+        )
+        self.by_tasks = settings.engine is Engine.NATIVE  # Spark's own reader is not used
         self.defects: list[Defect] = []
         self.began = time.monotonic()
 
@@ -184,58 +187,36 @@ class _Run:
         """
         many: list[Slot] = []
         for table in self.plan.tables:
-            of_table = [s for s in self.slots if s.table is table and s.number in self.comparing]
-            differing: list[tuple[Slot, pa.Table, pa.Table]] = []
-            for slot in of_table:
-                self._progress(f"{slot.label}: the database compares", 0, None)
-                try:
-                    if (entries := self._compare_in_store(slot)) is None:
-                        many.append(slot)
-                    elif entries.num_rows:
-                        differing.append((slot, entries, self._keys_rejected(slot)))
-                except StoreUnavailable as error:
-                    self.unread.slots[slot.number] = str(error)
-            if differing:
-                self._name_compared(differing)
+            slots = [s for s in self.slots if s.table is table and s.number in self.comparing]
+            compared = self.in_stores.compare(slots)
+            many += compared.too_many
+            if compared.differing:
+                self._name_compared(compared.differing)
         return many
 
-    def _compare_in_store(self, slot: Slot) -> pa.Table | None:
-        """The entries to be named; None if there are too many of them."""
-        store, found = self.comparing[slot.number], self.found[slot.number]
-        expected, actual = sources_of(slot, self.relations)
-        compared = store.compare(expected, actual)
-        found.rows, found.entries = compared.expected, compared.actual
-        found.strategy = Strategy.MERGE.value
-        if self.settings.settle_seconds is not None:
-            found.notes.append("not settled: both sides are of one snapshot")
-        if compared.differing > NAMED_MAX:
-            return None
-        if compared.agrees:
-            return pa.table({})
-        return store.entries_that_differ(expected, actual, compared)
-
-    def _keys_rejected(self, slot: Slot) -> pa.Table:
-        expected, _ = sources_of(slot, self.relations)
-        columns = columns_believed(slot.table.table, slot.index)
-        return self.comparing[slot.number].keys_rejected(expected, columns)
-
-    def _name_compared(self, differing: Sequence[tuple[Slot, pa.Table, pa.Table]]) -> None:
-        """Name what differs: slots, their differing entries, and the keys of damaged rows."""
+    def _name_compared(self, differing: Sequence[Differing]) -> None:
         self._progress("naming defects", 0, None)
-        slots = [slot for slot, _, _ in differing]
-        frames = [defects_of(self.spark, slot, entries) for slot, entries, _ in differing]
-        damaged = [damaged_keys(self.spark, *of_slot) for of_slot in differing]
-        frames += [frame for frame in damaged if frame is not None]
-        with translated():
-            frame = reduce(DataFrame.unionAll, frames)
-            defects = NamedDefects(frame, tuple(frame.collect()))
-            defects, counts = self._leave_undecided(defects, slots)
-            if _is_repeated(counts):
-                defects = NamedDefects(one_duplicate_per_key(defects.frame, slots))
-                counts = _count(defects)
-            for slot in slots:
-                self.found[slot.number].counts = dict(counts.get(slot.number, {}))
-            self._collect(defects)
+        slots = [one.slot for one in differing]
+        try:
+            with translated():
+                frames = [defects_of(self.spark, one.slot, one.entries) for one in differing]
+                damaged = [
+                    damaged_keys(self.spark, one.slot, one.entries, one.keys_rejected)
+                    for one in differing
+                ]
+                frames += [frame for frame in damaged if frame is not None]
+                frame = reduce(DataFrame.unionAll, frames)
+                defects = NamedDefects(frame, tuple(frame.collect()))
+                defects, counts = self._leave_undecided(defects, slots)
+                if _is_repeated(counts):
+                    defects = NamedDefects(one_duplicate_per_key(defects.frame, slots))
+                    counts = _count(defects)
+                for slot in slots:
+                    self.found[slot.number].counts = dict(counts.get(slot.number, {}))
+                    self.unnamed.forget(slot.number)
+                self._collect(defects)
+        except PySparkException as error:
+            self._give_up(slots, error)
 
     # Fingerprints, and the look at values that rides in the same jobs
 
@@ -271,9 +252,10 @@ class _Run:
             of_engine = [part for part in job if part.relation.is_native == native]
             while parts := self._wanted(of_engine):
                 try:
-                    self._add_up(parts, native)
+                    with translated():
+                        self._add_up(parts, native)
                     break
-                except (PySparkException, UnreadableSplit) as error:
+                except FAILURES as error:
                     if not self.culprits.set_aside(error, parts, self._slots_of(parts)):
                         self._give_up(self._slots_of(parts), error)
                         self.physical.give_up(parts, error)
@@ -312,6 +294,11 @@ class _Run:
             found.rows, found.entries = of_slot.expected, of_slot.actual
             found.strategy = Strategy.FINGERPRINT.value
         whole = {n: of_slot for n, of_slot in sums.items() if n not in self.unread.slots}
+        if self.settings.settle_seconds is None:  # what nobody can look at again may be lag
+            for number, of_slot in whole.items():
+                relations = relations_of(self.slots[number], self.relations)
+                if all(self.unread.is_whole(relation) for relation in relations):
+                    self.unnamed.note_sums(number, of_slot, [r.side.facts for r in relations])
         return differing_buckets(whole, self.plan.strategy)
 
     # Naming
@@ -323,9 +310,16 @@ class _Run:
                 with translated(), self._defects_of(slots, chosen) as defects:
                     self._take(defects, slots, chosen)
                     return
-            except (PySparkException, UnreadableSplit) as error:
-                if not self.culprits.set_aside(error, self.unread.readable(self.parts), slots):
+            except FAILURES as error:
+                if not self._set_aside(error, slots):
                     self._give_up(slots, error)
+
+    def _set_aside(self, error: Failure, slots: Sequence[Slot]) -> bool:
+        """Whether naming is worth another try, because what was in its way is not any more."""
+        if not self.by_tasks and isinstance(error, PySparkException) and lacking(error):
+            self.by_tasks = True  # Spark cannot open what tasks can, and did when they scanned
+            return True
+        return self.culprits.set_aside(error, self.unread.readable(self.parts), slots)
 
     @contextmanager
     def _defects_of(
@@ -394,7 +388,7 @@ class _Run:
         ]
         store = self.stores[relation.side.facts.store]
         # Spark's own reader is faster than rows that come through Python, unless most stay behind.
-        native = chosen is not None or self.settings.engine is Engine.NATIVE
+        native = chosen is not None or self.by_tasks
         return rows_frame(self.spark, relation, parts, store, self.scan.salt, chosen, native)
 
     def _all_rows(self, relation: Relation) -> DataFrame:
@@ -432,6 +426,9 @@ class _Run:
             found.counts = {
                 kind: n for kind, n in of_slot.items() if kind not in undecidable[slot.number]
             }
+            relations = relations_of(slot, self.relations)
+            if all(self.unread.is_whole(relation) for relation in relations):
+                self.unnamed.forget(slot.number)
         if any(self.found[slot.number].counts for slot in slots):
             self._collect(defects.decided(undecidable))
 
@@ -517,10 +514,8 @@ class _Run:
                 with translated():
                     self._find_shared_keys(slot, table)
                 return
-            except StoreUnavailable as error:
-                self.unread.slots[slot.number] = str(error)
-            except (PySparkException, UnreadableSplit) as error:
-                if not self.culprits.set_aside(error, self.unread.readable(self.parts), [slot]):
+            except FAILURES as error:
+                if not self._set_aside(error, [slot]):
                     self._give_up([slot], error)
 
     def _find_shared_keys(self, slot: Slot, table: Relation) -> None:
@@ -545,8 +540,7 @@ class _Run:
         sharing.unpersist()
 
     def _find_shared_keys_in_store(self, slot: Slot) -> None:
-        expected, _ = sources_of(slot, self.relations)
-        entries = self.comparing[slot.number].entries_sharing(expected, key_columns(slot))
+        entries = self.in_stores.entries_sharing_a_key(slot)
         if entries.num_rows:
             few = entry_frame(self.spark, slot, entries, expected=True)
             self._take_sharing(slot, rows_sharing(few, slot.table.table, slot.index, slot.number))
@@ -575,6 +569,7 @@ class _Run:
             table, index = relations_of(slot, self.relations)
             reasons = [self.unread.reason(slot, table, index), found.incomplete]
             found.incomplete = "; ".join(reason for reason in reasons if reason) or None
+            self.unnamed.conclude(slot.number, found, self.unread.parts_of(table, index))
         if self.scan.resumed:
             note = f"resumed: {self.scan.resumed} of {len(self.parts)} parts were read before"
             for found in (*self.found.values(), *self.physical.found.values()):
@@ -585,9 +580,7 @@ class _Run:
         return [s for s in self.slots if s.number in numbers and s.number not in self.unread.slots]
 
     def _give_up(self, slots: Sequence[Slot], error: Failure) -> None:
-        reason = str(error)
-        if isinstance(error, PySparkException):
-            reason = reason_of(error, self.settings.redact)
+        reason = reason_for(error, self.settings.redact)
         for slot in slots:
             self.unread.slots[slot.number] = reason
 

@@ -34,6 +34,11 @@ class Unread:
             return False
         return all(part.relation.number != relation.number for part, _ in self.parts.values())
 
+    def parts_of(self, *relations: Relation) -> list[Part]:
+        """The parts of some relations that were not read."""
+        numbers = {relation.number for relation in relations}
+        return [part for part, _ in self.parts.values() if part.relation.number in numbers]
+
     def undecidable(self, table: Relation, index: Relation) -> frozenset[DefectKind]:
         """The kinds of difference that what was not read could explain."""
         kinds: set[DefectKind] = set()

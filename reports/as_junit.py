@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 from reports.entry_cells import defect_line
 from reports.escaping import printable
 from reports.redaction import redact_result
+from reports.summary import unnamed
 from scrub.model.defect import Defect
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
@@ -59,8 +60,11 @@ def _case(table: TableResult, outcome: CheckOutcome, defects: list[Defect]) -> E
     case = ET.Element("testcase", {"classname": printable(table.table), "name": printable(name)})
     match outcome.status:
         case Status.DEFECTIVE:
-            counts = ", ".join(f"{count:,} {kind}" for kind, count in outcome.counts.items())
-            failure = ET.SubElement(case, "failure", {"type": "defects", "message": counts})
+            counts = [f"{count:,} {kind}" for kind, count in outcome.counts.items()]
+            if outcome.unnamed:
+                counts.append(unnamed(outcome.unnamed))
+            told = {"type": "defects", "message": ", ".join(counts)}
+            failure = ET.SubElement(case, "failure", told)
             lines = [defect_line(defect) for defect in defects]
             if outcome.defects > len(defects):
                 lines.append(f"and {outcome.defects - len(defects):,} more")
@@ -69,7 +73,8 @@ def _case(table: TableResult, outcome: CheckOutcome, defects: list[Defect]) -> E
             failure.text = "\n".join(lines)
         case Status.INCOMPLETE:
             reason = printable(outcome.reason or "not everything was looked at")
-            ET.SubElement(case, "error", {"type": "incomplete", "message": reason})
+            kind = "error" if outcome.error else "incomplete"
+            ET.SubElement(case, "error", {"type": kind, "message": reason})
         case Status.NOT_APPLICABLE:
             ET.SubElement(case, "skipped", {"message": printable(outcome.reason or "")})
         case Status.CLEAN:

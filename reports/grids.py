@@ -85,6 +85,8 @@ def _grid(columns: Sequence[tuple[str, Callable[[Item], str]]], items: Iterable[
 
 
 def _status(outcome: CheckOutcome) -> str:
+    if outcome.error:
+        return "error"
     return status_words(outcome.status, incomplete=outcome.is_incomplete)
 
 
@@ -95,6 +97,8 @@ def _entries(outcome: CheckOutcome) -> str:
 
 def _defects(outcome: CheckOutcome) -> str:
     found = [f"{count(number)} {kind}" for kind, number in outcome.counts.items() if number]
+    if outcome.unnamed:
+        found.append(f"at least {count(outcome.unnamed)} unnamed")
     return "\n".join(found) or "-"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from reports.escaping import json_ready
 from scrub.model.defect import Defect, Value
 from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
-from scrub.model.result import CheckOutcome, RunResult, TableResult
+from scrub.model.result import CheckOutcome, RunResult, TableResult, worst
 
 SCHEMA_VERSION = 1
 
@@ -37,6 +37,7 @@ def totals_record(result: RunResult) -> Record:
     return {
         "defects_shown": len(result.defects),
         "defects_total": result.defects_total,
+        "unnamed_total": result.unnamed_total,
         "incomplete": result.is_incomplete,
         "exit_code": result.exit_code,
     }
@@ -44,7 +45,13 @@ def totals_record(result: RunResult) -> Record:
 
 def table_record(table: TableResult) -> Record:
     """The table without its checks."""
-    return {"table": table.table, "snapshot": table.snapshot, "bytes_read": table.bytes_read}
+    return {
+        "table": table.table,
+        "status": worst(table.checks),
+        "error": table.error,
+        "snapshot": table.snapshot,
+        "bytes_read": table.bytes_read,
+    }
 
 
 def tables_record(result: RunResult) -> list[Record]:
@@ -61,10 +68,12 @@ def check_record(outcome: CheckOutcome) -> Record:
         "index": outcome.index,
         "status": outcome.status,
         "reason": outcome.reason,
+        "error": outcome.error,
         "rows": outcome.rows,
         "entries": outcome.entries,
         "transient": outcome.transient,
         "undecided": outcome.undecided,
+        "unnamed": outcome.unnamed,
         "counts": dict(outcome.counts),
         "incomplete": outcome.is_incomplete,
         "snapshot": outcome.snapshot,

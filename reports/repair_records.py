@@ -26,6 +26,7 @@ def repair_record(report: RepairReport) -> dict[str, Any]:
         "executed": report.is_executed,
         "exit_code": report.exit_code,
         "incomplete": report.is_incomplete or report.no_after is not None,
+        "unnamed": report.unnamed,
         "before": _check_record(report.before),
         "from": _source_record(report),
         "after": _check_record(report.after),

@@ -118,6 +118,8 @@ def _nothing(report: RepairReport) -> str:
     """Why there are no actions: only who has looked at everything can say that all is well."""
     if report.plan.refusals:
         return f"nothing was changed: {_refused(len(report.plan.refusals))}"
+    if report.unnamed:
+        return f"nothing was changed: {_NO_NAMES}. {report.unnamed}"
     if report.is_incomplete:
         return (
             "nothing was changed: not everything was looked at, so nobody knows whether there is "
@@ -140,6 +142,7 @@ def _refused(number: int) -> str:
 def _done(report: RepairReport) -> str:
     told = [f"{number:,} {_OUTCOMES[outcome]}" for outcome, number in report.counts.items()]
     left = f"; {counted(len(report.left), 'place')} still not in order" if report.left else ""
+    left += f"; {_NO_NAMES}. {report.unnamed}" if report.unnamed else ""
     undo = f"; to take it back: scrub undo {report.run} --execute" if report.can_be_undone else ""
     return f"{'; '.join(told)}{left}{undo}"
 
@@ -278,6 +281,10 @@ def _nothing_to_undo(report: UndoReport) -> str:
     return f"nothing was changed: {run} changed nothing, so there is nothing to take back"
 
 
+_NO_NAMES = (
+    "the check found differences that it could not name, and a repair needs their names; mend what "
+    "kept the check from naming them, and repair again"
+)
 _OTHER = "the index holds something else by now"
 _UNDONE: Mapping[ActionOutcome, str] = {
     ActionOutcome.DONE: "taken back",

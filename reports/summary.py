@@ -45,7 +45,8 @@ def not_looked_at(result: RunResult) -> Iterator[str]:
         for outcome in table.checks:
             name = outcome_name(table, outcome)
             if outcome.is_incomplete:
-                yield f"{name}, incomplete: {printable(outcome.reason or 'no reason was given')}"
+                how = "error" if outcome.error else "incomplete"
+                yield f"{name}, {how}: {printable(outcome.reason or 'no reason was given')}"
             elif outcome.status is Status.NOT_APPLICABLE:
                 yield f"{name}, not applicable: {printable(outcome.reason or '')}"
             if outcome.undecided:
@@ -87,6 +88,20 @@ def exit_meaning(result: RunResult) -> str:
     return EXIT_MEANINGS[result.exit_code]
 
 
+def unnamed(number: int) -> str:
+    """Differences that are known and have no name."""
+    return f"at least {counted(number, 'difference')} that could not be named"
+
+
+def found_in_all(result: RunResult) -> str:
+    """How many defects there are, and what is known beyond them."""
+    found = counted(result.defects_total, "defect")
+    if not result.unnamed_total:
+        return found
+    known = unnamed(result.unnamed_total)
+    return f"{found} and {known}" if result.defects_total else known
+
+
 def hidden_defects(result: RunResult) -> str | None:
     """What to say when not every defect is shown."""
     shown, total = len(result.defects), result.defects_total
@@ -104,7 +119,7 @@ def closing_line(result: RunResult) -> str:
     starting = f", after {result.seconds_starting:,.1f} s in which Spark started"
     return (
         f"{status_words(result.status, incomplete=result.is_incomplete)}: "
-        f"{counted(result.defects_total, 'defect')} in {counted(len(result.outcomes), 'check')}; "
+        f"{found_in_all(result)} in {counted(len(result.outcomes), 'check')}; "
         f"{counted(rows, 'row')} in {result.seconds:,.1f} s ({rate(rows, result.seconds)})"
         f"{starting if result.seconds_starting >= _WORTH_TELLING else ''}; "
         f"exit code {result.exit_code} ({exit_meaning(result)})"

@@ -24,6 +24,11 @@ class ScrubError(Exception):
         """Both in one text, for an outcome, which has one place for them."""
         return f"{self}; {self.hint}" if self.hint else str(self)
 
+    @property
+    def in_one_line(self) -> str:
+        """The same for a place that has one line."""
+        return self.with_hint.replace("\n", "; ")
+
 
 @dataclass(frozen=True, slots=True)
 class Mistake:

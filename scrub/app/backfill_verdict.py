@@ -21,6 +21,9 @@ def why_not(result: RunResult) -> str | None:
         more = result.defects_total - len(named)
         count = result.defects_total
         head = f"the check found {count:,} {'defect' if count == 1 else 'defects'}:"
+        unnamed = [outcome.reason or "" for outcome in result.outcomes if outcome.unnamed]
+        if not named and unnamed:
+            return "the check found differences: " + "; ".join(unnamed)
         return one_a_line(head, named, more)
     reasons = [outcome.reason for outcome in result.outcomes if outcome.reason]
     return "the check could not look at everything: " + "; ".join(reasons)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from scrub.app.discovery import no_session
 from scrub.app.selection import select_indexes
-from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
+from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable, UsageError
 from scrub.model.defect import Defect
 from scrub.model.plan import NotChecked, WalkedIndex
 from scrub.model.progress import Progress, ProgressListener
@@ -15,6 +15,7 @@ from scrub.model.result import CheckOutcome, Status, TableResult
 from scrub.model.table import Index, Table
 from scrub.stores.base import ReadableStore
 
+_ONLY_THERE = "the catalog lets no other store have native indexes"
 WHERE_DOES_NOT_APPLY = "--where: an index is walked through as a whole"
 
 
@@ -24,6 +25,7 @@ class NativeResults:
 
     outcomes: dict[str, list[CheckOutcome]] = field(default_factory=dict)
     defects: list[Defect] = field(default_factory=list)
+    errors: list[ScrubError] = field(default_factory=list)  # what kept some from being read
 
     def joined_to(self, results: Iterable[TableResult]) -> tuple[TableResult, ...]:
         """The results of the other checks with these; a table may have these only."""
@@ -62,7 +64,11 @@ def check_native_indexes(
         for index in native_indexes(table, request):
             on_progress(Progress(phase=f"{table.name}.{index.name}: walking through the index"))
             limit = max(request.limit - len(results.defects), 0)
-            outcome, defects = _check(table, index, request, stores[table.store], limit)
+            try:
+                outcome, defects = _check(table, index, request, stores[table.store], limit)
+            except (StoreUnavailable, RelationMismatch) as error:
+                outcome, defects = _failed(index, error), []
+                results.errors.append(error)
             results.outcomes.setdefault(table.name, []).append(outcome)
             results.defects += defects
     return results
@@ -85,19 +91,22 @@ def _plan(
     from checks.native_plan import plan_native_index
     from scrub.stores.postgres.store import PostgresStore
 
-    assert isinstance(store, PostgresStore), "the catalog lets no other store have native indexes"
     _refuse_as_of(table, index, request)
-    incomplete, reason = False, WHERE_DOES_NOT_APPLY
+    kept_by: ScrubError | None = None
     if request.where is None:
         try:
             rows = store.pin(table.relation, None, no_session, ()).rows
+            assert isinstance(store, PostgresStore), _ONLY_THERE
             return plan_native_index(store, table, index, rows)
         except (StoreUnavailable, RelationMismatch) as error:
-            incomplete, reason = True, error.with_hint
-            if isinstance(error, RelationMismatch):
-                reason += f" (a check ends here with exit code {error.exit_code})"
+            kept_by = error
     return NotChecked(
-        table=table.name, check="index", index=index.name, reason=reason, incomplete=incomplete
+        table=table.name,
+        check="index",
+        index=index.name,
+        reason=kept_by.in_one_line if kept_by else WHERE_DOES_NOT_APPLY,
+        incomplete=kept_by is not None,
+        error=kept_by,
     )
 
 
@@ -115,16 +124,26 @@ def _check(
     from checks.native_index import check_native_index
     from scrub.stores.postgres.store import PostgresStore
 
-    assert isinstance(store, PostgresStore), "the catalog lets no other store have native indexes"
     _refuse_as_of(table, index, request)
-    status, reason = Status.NOT_APPLICABLE, WHERE_DOES_NOT_APPLY
-    if request.where is None:
-        try:
-            store.pin(table.relation, None, no_session, ())  # locked until the run is over
-            found = check_native_index(store, table, index, limit)
-            if request.settle_seconds is not None:
-                found.note("not settled: entries and rows are of one snapshot")
-            return found.outcome(index), found.defects
-        except StoreUnavailable as error:
-            status, reason = Status.INCOMPLETE, error.with_hint
-    return CheckOutcome(check="index", index=index.name, status=status, reason=reason), []
+    if request.where is not None:
+        status = Status.NOT_APPLICABLE
+        outcome = CheckOutcome(
+            check="index", index=index.name, status=status, reason=WHERE_DOES_NOT_APPLY
+        )
+        return outcome, []
+    store.pin(table.relation, None, no_session, ())  # locked until the run is over
+    assert isinstance(store, PostgresStore), _ONLY_THERE
+    found = check_native_index(store, table, index, limit)
+    if request.settle_seconds is not None:
+        found.note("not settled: entries and rows are of one snapshot")
+    return found.outcome(index), found.defects
+
+
+def _failed(index: Index, error: ScrubError) -> CheckOutcome:
+    return CheckOutcome(
+        check="index",
+        index=index.name,
+        status=Status.INCOMPLETE,
+        reason=error.in_one_line,
+        error=True,
+    )

@@ -7,7 +7,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from scrub.app.selection import select_indexes
-from scrub.errors import RelationMismatch, StoreUnavailable
+from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
 from scrub.model.defect import PHYSICAL_KINDS, Defect, DefectKind
 from scrub.model.kv import DatumKind, KvTable
 from scrub.model.relation import RelationFacts
@@ -30,6 +30,7 @@ class PairResults:
 
     tables: list[TableResult] = field(default_factory=list)
     defects: list[Defect] = field(default_factory=list)
+    errors: list[ScrubError] = field(default_factory=list)  # what kept tables from being read
 
 
 def check_pairs(
@@ -52,8 +53,10 @@ def check_pairs(
             continue
         try:
             plan, refusal = planning.plan(table)
-        except StoreUnavailable as error:
-            results.tables.append(_not_checked(table, request, error.with_hint, Status.INCOMPLETE))
+        except (StoreUnavailable, RelationMismatch) as error:
+            failed = _not_checked(table, request, error.in_one_line, Status.INCOMPLETE)
+            results.tables.append(failed)
+            results.errors.append(error)
             continue
         settings = KvSettings(
             limit=max(request.limit - len(results.defects), 0),
@@ -217,6 +220,7 @@ def _outcome(check: str, index: str | None, found: "SlotFindings", plan: "KvPlan
         entries=found.entries,
         transient=found.transient,
         undecided=found.undecided,
+        unnamed=found.unnamed,
         counts={kind: found.counts[kind] for kind in DefectKind if found.counts.get(kind)},
         snapshot=plan.snapshot,
         engine=plan.engine.value,
@@ -234,7 +238,13 @@ def _not_checked(table: Table, request: CheckRequest, reason: str, status: Statu
         table=table.name,
         snapshot="not read",
         checks=tuple(
-            CheckOutcome(check=check, index=index, status=status, reason=reason)
+            CheckOutcome(
+                check=check,
+                index=index,
+                status=status,
+                reason=reason,
+                error=status is Status.INCOMPLETE,
+            )
             for check, index in checks
         ),
     )

@@ -20,14 +20,16 @@ from scrub.app.check_native import (
 )
 from scrub.app.computed_columns import with_computed_columns
 from scrub.app.selection import select_tables
+from scrub.app.table_errors import demand_a_look, together
+from scrub.app.table_results import table_results
 from scrub.app.zone_groups import by_time_zone, joined_plans, joined_results
 from scrub.catalog import Catalog, load_catalog
-from scrub.errors import UsageError
+from scrub.errors import ScrubError, UsageError
 from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan, NotChecked, WalkedIndex
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CHECKS, CheckRequest, Engine, SparkOptions, Strategy
-from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
+from scrub.model.result import RunResult
 from scrub.model.table import UTC as DEFAULT_ZONE
 
 if TYPE_CHECKING:
@@ -91,7 +93,10 @@ def run_check(
         for preparation in preparations:
             preparation.leave_room(sum(len(result.defects) for result in results))
             results.append(preparation.run(pace))
-    return joined_results(results)
+        errors = [error for preparation in preparations for error in preparation.errors]
+    result = joined_results(results)
+    demand_a_look(result, errors)
+    return result
 
 
 def explain_check(
@@ -102,7 +107,11 @@ def explain_check(
 ) -> CheckPlan:
     """What a check would do; Spark is started only if a relation cannot be described without."""
     with _prepared(request, spark, spark_options, ignore_progress) as preparations:
-        return joined_plans([preparation.explained() for preparation in preparations])
+        plan = joined_plans([preparation.explained() for preparation in preparations])
+        has_pairs = any(table.kv is not None for one in preparations for table in one.tables)
+    if plan.errors and not (plan.tables or plan.walked or has_pairs):
+        raise together(plan.errors)
+    return plan
 
 
 @contextmanager
@@ -113,7 +122,7 @@ def _prepared(
     on_progress: ProgressListener,
 ) -> "Iterator[list[_Preparation]]":
     """A preparation for each time zone: in one session there can be but one."""
-    catalog = load_catalog(request.catalog)
+    catalog = load_catalog(request.catalog, unset_allowed=True)
     tables = select_tables(catalog, request)  # mistakes are answered before Spark starts
     zones = by_time_zone(tables) or {DEFAULT_ZONE: ()}
     if len(zones) > 1 and request.all_defects is not None:
@@ -180,6 +189,7 @@ class _Preparation:
     stores: "dict[str, ReadableStore]" = field(default_factory=dict)  # those of the last plan
     followed: "dict[tuple[str, str], IndexSource]" = field(default_factory=dict)  # as first pinned
     rows: int | None = None  # that the first plan says will be read
+    errors: tuple[ScrubError, ...] = ()  # what kept tables from being looked at
 
     def session(self) -> "SparkSession":
         few = self.rows is not None and self.rows <= _FEW_ROWS
@@ -230,19 +240,22 @@ class _Preparation:
             self.rows = plan.rows
         if plan.tables:
             plan, findings = self._run(plan, pace)
-        tables = _table_results(plan, findings)
+        tables, errors = table_results(plan, findings), list(plan.errors)
         defects = tuple(findings.defects) if findings else ()
         if self._has_native_indexes():
             native = self._check_native(len(defects))
             tables = native.joined_to(tables)
             defects += tuple(native.defects)
+            errors += native.errors
         if pairs := self._tables_of_pairs():
             of_pairs = self._check_pairs(pairs, len(defects))
             tables += tuple(of_pairs.tables)
             defects += tuple(of_pairs.defects)
+            errors += of_pairs.errors
         order = [table.name for table in self.tables]
         tables = tuple(sorted(tables, key=lambda result: order.index(result.table)))
         starting = self.spark.seconds_starting - was_started
+        self.errors = tuple(errors)
         return RunResult(
             run_id=self.run_id,
             started_at=started_at,
@@ -325,11 +338,17 @@ class _Preparation:
         from checks.runner import without_changed_meaning
 
         later = without_changed_meaning(self.plan(refusal), self.session())
+        if _indexes_of(later) != _indexes_of(plan):
+            raise together(later.errors)  # slots would mean other indexes
         tables = [
             replace(table, bucket_bits=before.bucket_bits)
             for table, before in zip(later.tables, plan.tables, strict=True)
         ]
         return replace(plan, tables=tuple(tables))
+
+
+def _indexes_of(plan: CheckPlan) -> list[tuple[str, list[str]]]:
+    return [(of.table.name, [one.index.name for one in of.indexes]) for of in plan.tables]
 
 
 def state_directory() -> Path:
@@ -361,41 +380,3 @@ def _all_defects(request: CheckRequest) -> Iterator[Callable[[Defect], None] | N
 
 def _ignore(_: object) -> None:
     """A callback's result that nobody needs."""
-
-
-def _table_results(plan: CheckPlan, findings: "Findings | None") -> tuple[TableResult, ...]:
-    """Outcomes by table, those that were not checked included, in the plan's order."""
-    snapshots: dict[str, str] = {}
-    outcomes: dict[str, list[CheckOutcome]] = {}
-    if findings is not None:
-        from checks.findings import outcome_of, physical_outcome
-        from checks.slots import number_plan
-
-        for table in plan.tables:
-            name, label = table.table.name, table.side.facts.snapshot.label
-            seen = snapshots.setdefault(name, label)
-            if label not in seen:
-                snapshots[name] = f"{seen}, {label}"
-            of_table = outcomes.setdefault(name, [])
-            if table.physical is not None:
-                of_table.insert(0, physical_outcome(table, findings.physical[name]))
-            slots = [slot for slot in number_plan(plan)[0] if slot.table is table]
-            of_table += [outcome_of(slot, findings.slots[slot.number]) for slot in slots]
-    for skipped in plan.not_checked:
-        snapshots.setdefault(skipped.table, skipped.snapshot or "not read")
-        status = Status.INCOMPLETE if skipped.incomplete else Status.NOT_APPLICABLE
-        outcomes.setdefault(skipped.table, []).append(
-            CheckOutcome(
-                check=skipped.check, index=skipped.index, status=status, reason=skipped.reason
-            )
-        )
-    read = findings.bytes_read if findings else {}
-    return tuple(
-        TableResult(
-            table=name,
-            snapshot=snapshots[name],
-            checks=tuple(of_table),
-            bytes_read=read.get(name),
-        )
-        for name, of_table in outcomes.items()
-    )

@@ -23,6 +23,7 @@ class EarlierCheck:
     reason: str | None
     is_incomplete: bool
     counts: Mapping[DefectKind, int]
+    unnamed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,14 @@ class EarlierResult:
 
     def sizes_of(self, table: str) -> dict[str | None, int]:
         return {index: size for (name, index), size in self.sizes.items() if name == table}
+
+    def unnamed(
+        self, table: str, indexes: Collection[str] = ()
+    ) -> Iterator[tuple[str | None, int, str | None]]:
+        """Indexes that were known to differ: how much at least, and why it has no names."""
+        for check in self.checks:
+            if check.table == table and (not indexes or check.index in indexes):
+                yield check.index, check.unnamed, check.reason
 
     def not_looked_at(self, table: str, indexes: Collection[str] = ()) -> str | None:
         """Why it does not tell all defects that the table had; None if nothing says so."""
@@ -160,6 +169,7 @@ def _check(record: Mapping[str, Any]) -> EarlierCheck:
         reason=None if reason is None else str(reason),
         is_incomplete=record.get("incomplete") is True,
         counts={DefectKind(kind): int(number) for kind, number in counts.items()},
+        unnamed=int(record.get("unnamed") or 0),
     )
 
 

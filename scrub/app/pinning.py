@@ -7,7 +7,14 @@ from datetime import datetime
 
 from checks.plan import IndexSource, TableSource
 from scrub.app.selection import select_indexes
-from scrub.errors import RelationMismatch, RelationMissing, StoreUnavailable, UsageError
+from scrub.app.table_errors import spoken_by_spark, together
+from scrub.errors import (
+    RelationMismatch,
+    RelationMissing,
+    ScrubError,
+    StoreUnavailable,
+    UsageError,
+)
 from scrub.model.plan import NotChecked
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf, CheckRequest
@@ -27,21 +34,18 @@ class Pins:
     sources: list[IndexSource] = field(default_factory=list)
     physical: list[TableSource] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
-    mismatches: list[RelationMismatch] = field(default_factory=list)
     followed: dict[tuple[str, str], IndexSource] = field(default_factory=dict)
     """Indexes that follow, as they were first pinned: without a lag there is nothing to settle."""
     _pinned: dict[tuple[str, str, AsOf | None], RelationFacts] = field(default_factory=dict)
 
     def pin_all(self, tables: Sequence[Table]) -> None:
-        """Pin every table and index; all relations that are not there are raised together."""
+        """Pin every table and index; what cannot be pinned is noted, and costs no other."""
         for table in tables:
             checks = self.request.checks_of(table)
             if "index" in checks:
                 self._pin_indexes(table)
             if "physical" in checks:
                 self._pin_alone(table)
-        if self.mismatches:
-            raise _together(self.mismatches)
 
     def _pin_indexes(self, table: Table) -> None:
         chosen = select_indexes(table, self.request)
@@ -57,10 +61,8 @@ class Pins:
         wanted = self._as_of(table.name, is_table=True)
         try:
             facts = self._pin(table.store, table.relation, wanted, table.columns)
-        except RelationMismatch as error:
-            self.mismatches.append(error)
-        except StoreUnavailable as error:
-            self._skip(table, None, error.with_hint, incomplete=True, check="physical")
+        except (RelationMismatch, StoreUnavailable) as error:
+            self._fail(table, None, error, check="physical")
         else:
             self.physical.append(TableSource(table=table, facts=facts))
 
@@ -75,12 +77,9 @@ class Pins:
                 return
             table_facts = self._pin_table(table, index, index_facts)
         except RelationMismatch as error:
-            is_there = self._look_for(table)
-            if isinstance(error, RelationMissing) and is_there:
-                error = self._not_built(table, index, error)
-            self.mismatches.append(error)
+            self._fail(table, index, self._with_the_tables(table, index, error))
         except StoreUnavailable as error:
-            self._skip(table, index, error.with_hint, incomplete=True)
+            self._fail(table, index, error)
         else:
             shown = self._followed(index, index_facts, table)
             source = IndexSource(
@@ -94,16 +93,15 @@ class Pins:
             if shown is not None:
                 self.followed[table.name, index.name] = source
 
-    def _look_for(self, table: Table) -> bool:
-        """Note that the table is not there either, when it is its index that was missed first."""
+    def _with_the_tables(self, table: Table, index: Index, error: RelationMismatch) -> ScrubError:
+        """What is wrong with an index, and also with its table, when the index was missed first."""
         try:
             self._pin(table.store, table.relation, None, table.columns)
-        except RelationMismatch as error:
-            self.mismatches.append(error)
-            return False
+        except RelationMismatch as of_table:
+            return together([error, of_table])
         except StoreUnavailable:
-            return False  # what is known to be wrong is enough to answer
-        return True
+            return error  # what is known to be wrong is enough to answer
+        return self._not_built(table, index, error) if isinstance(error, RelationMissing) else error
 
     def _not_built(self, table: Table, index: Index, missing: RelationMissing) -> RelationMismatch:
         """The table is there and its index is not: most likely nobody has built it yet."""
@@ -161,7 +159,8 @@ class Pins:
     ) -> RelationFacts:
         key = (store, relation, as_of)
         if key not in self._pinned:
-            self._pinned[key] = self.stores[store].pin(relation, as_of, self.session, columns)
+            with spoken_by_spark(relation):
+                self._pinned[key] = self.stores[store].pin(relation, as_of, self.session, columns)
         return self._pinned[key]
 
     def _as_of(self, name: str, is_table: bool = False) -> AsOf | None:
@@ -184,13 +183,18 @@ class Pins:
             self.session(), self.stores[index.store], facts, reflects.column, index.name
         )
 
+    def _fail(
+        self, table: Table, index: Index | None, error: ScrubError, check: str = "index"
+    ) -> None:
+        self._skip(table, index, error.in_one_line, check, error)
+
     def _skip(
         self,
         table: Table,
         index: Index | None,
         reason: str,
-        incomplete: bool = False,
         check: str = "index",
+        error: ScrubError | None = None,
     ) -> None:
         self.not_checked.append(
             NotChecked(
@@ -198,19 +202,10 @@ class Pins:
                 check=check,
                 index=index.name if index else None,
                 reason=reason,
-                incomplete=incomplete,
+                incomplete=error is not None,
+                error=error,
             )
         )
-
-
-def _together(mismatches: Sequence[RelationMismatch]) -> RelationMismatch:
-    """All of them as one error, each with its own hint."""
-    hints = {str(error): error.hint for error in mismatches}
-    if len(hints) == 1:
-        return mismatches[0]
-    return RelationMismatch(
-        "\n".join(f"{line}; {hint}" if hint else line for line, hint in hints.items())
-    )
 
 
 def _moment(text: str) -> datetime:

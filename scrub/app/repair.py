@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repairing indexes: plan, execute, and check again."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -100,7 +100,13 @@ class Repair:
         before = self._check(self.request.max_changes, self.request.indexes, self.request.where)
         report = self._report(before.defects, _sizes(before), self._looked_at(before))
         over = too_many_defects(before, self.request) or report.over_limit
-        return replace(report, before=before, found=before.defects_total, over_limit=over)
+        return replace(
+            report,
+            before=before,
+            found=before.defects_total,
+            over_limit=over,
+            unnamed=_unnamed((o.index, o.unnamed, o.reason) for o in before.outcomes),
+        )
 
     def _from_file(self, result: EarlierResult) -> RepairReport:
         report = self._report(result.defects, result.sizes_of(self.table.name))
@@ -111,6 +117,7 @@ class Repair:
             source=request.from_file,
             not_in_file=max(0, counted - report.chosen),
             not_looked_at=result.not_looked_at(self.table.name, request.indexes),
+            unnamed=_unnamed(result.unnamed(self.table.name, request.indexes)),
         )
 
     def _report(
@@ -300,6 +307,12 @@ def _sizes(result: RunResult) -> dict[str | None, int]:
         if one.index is not None and rows is not None:
             found[one.index] = max(rows, one.entries or 0)
     return found
+
+
+def _unnamed(checks: Iterable[tuple[str | None, int, str | None]]) -> str | None:
+    """What checks know to differ and could not name: a repair needs the names."""
+    told = [f"{index}: {reason or 'it differs'}" for index, number, reason in checks if number]
+    return "; ".join(told) or None
 
 
 def _table_of(catalog: Catalog, request: RepairRequest) -> Table:

@@ -42,11 +42,14 @@ class Catalog:
         return replace(self, stores=stores)
 
 
-def load_catalog(path: Path) -> Catalog:
-    """Read a catalog; CatalogError lists everything wrong with it."""
+def load_catalog(path: Path, *, unset_allowed: bool = False) -> Catalog:
+    """Read a catalog; CatalogError lists everything wrong with it.
+
+    With `unset_allowed`, a variable that is not set is no mistake: its store says so when opened.
+    """
     mistakes = Mistakes()
     root = document.compose(_read_text(path), mistakes)
-    catalog = None if root is None else _read_catalog(path, root, mistakes)
+    catalog = None if root is None else _read_catalog(path, root, mistakes, unset_allowed)
     if catalog is None or mistakes.found:
         raise CatalogError(path, mistakes.in_order())
     return catalog
@@ -64,7 +67,7 @@ def _read_text(path: Path) -> str:
         raise UsageError(f"the catalog {path} cannot be read: {error.strerror}") from error
 
 
-def _read_catalog(path: Path, root: Node, mistakes: Mistakes) -> Catalog:
+def _read_catalog(path: Path, root: Node, mistakes: Mistakes, unset_allowed: bool) -> Catalog:
     section = Section(root, 1, "the catalog", _KEYS, mistakes)
     section.require("version", f"write version: {VERSION}")
     version = section.text("version")
@@ -74,7 +77,7 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes) -> Catalog:
     stores: dict[str, Store] = {}
     if (node := section.require("stores", "say where the tables live")) is not None:
         directory = path.resolve().parent
-        reader = StoreReader(directory, os.environ, mistakes)
+        reader = StoreReader(directory, os.environ, mistakes, unset_allowed)
         stores = reader.read(node, section.line_of("stores"))
     tables: dict[str, Table] = {}
     time_zone = read_time_zone(section, UTC)

@@ -4,6 +4,7 @@
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from yaml.nodes import Node
@@ -29,10 +30,18 @@ _VARIABLE_NAME = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 class StoreReader:
     """Reads stores, given what their settings may refer to."""
 
-    def __init__(self, directory: Path, environment: Mapping[str, str], mistakes: Mistakes) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        environment: Mapping[str, str],
+        mistakes: Mistakes,
+        unset_allowed: bool = False,
+    ) -> None:
         self._directory = directory
         self._environment = environment
         self._mistakes = mistakes
+        self._unset_allowed = unset_allowed
+        self._unset: list[str] = []  # of the store that is being read
 
     def read(self, node: Node, line: int) -> dict[str, Store]:
         """Every store by name; one with mistakes is there too, so that its name is known."""
@@ -40,7 +49,9 @@ class StoreReader:
         for entry in document.entries(node, line, "'stores'", self._mistakes):
             if problem := names.problem_of(entry.name):
                 self._mistakes.add(entry.line, f"the name of store '{entry.name}' {problem}")
-            stores[entry.name] = self._store(entry)
+            self._unset.clear()
+            store = self._store(entry)
+            stores[entry.name] = replace(store, unset=tuple(dict.fromkeys(self._unset)))
         return stores
 
     def _store(self, entry: Entry) -> Store:
@@ -81,7 +92,7 @@ class StoreReader:
         known = _FILE_FORMATS + _WITHOUT_PATH
         section.require("format", f"write one of {', '.join(known)}")
         file_format = self._expanded(section, "format")
-        if file_format is not None and file_format not in known:
+        if file_format is not None and file_format not in known and not self._unset:
             # As written: what an environment variable holds is not for showing.
             message = f"{section.what} cannot be of format '{section.text('format')}'"
             section.add("format", message, f"write one of {', '.join(known)}")
@@ -120,6 +131,8 @@ class StoreReader:
                 # Not repeated: it may be a part of a password.
                 message = "a ${ is not followed by the name of a variable and a }"
                 self._mistakes.add(line, message, "write ${NAME}")
+            elif found[1] not in self._environment and self._unset_allowed:
+                self._unset.append(found[1])
             elif found[1] not in self._environment:
                 hint = f"set it: export {found[1]}=..."
                 self._mistakes.add(line, f"the environment variable {found[1]} is not set", hint)

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
-from scrub.cli import options
+from scrub.cli import interrupts, options
 from scrub.cli.emit import ReportOptions, emit_result
 from scrub.cli.progress import shown_progress
 from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
@@ -232,6 +232,7 @@ def _finish(status: BackfillStatus, format_: str) -> NoReturn:
 def _show(status: BackfillStatus, format_: str) -> None:
     from reports.builds import builds_as_json, builds_as_text
 
+    interrupts.demand_none()
     click.echo(builds_as_json([status]) if format_ == "json" else builds_as_text([status]))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from scrub.cli import interrupts
 from scrub.errors import ScrubError
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult
@@ -42,6 +43,7 @@ def require_plan_format(report: ReportOptions) -> None:
 
 
 def _emit(text: str, output: Path | None) -> None:
+    interrupts.demand_none()
     try:
         if output is None:
             click.echo(text, nl=False)

@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from scrub import __version__
+from scrub.cli import interrupts
 from scrub.cli.lazy_group import LazyCommand, LazyGroup
 from scrub.errors import ScrubError
 from scrub.redaction import redacted
@@ -58,7 +59,11 @@ def main() -> NoReturn:
         if isinstance(stream, TextIOWrapper):
             # A terminal that lacks a character must not cost the report.
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    interrupts.listen()
+    try:
+        sys.exit(run(sys.argv[1:]))
+    finally:
+        interrupts.leave_if_one_came()
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -66,6 +71,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with cli.make_context("scrub", list(arguments)) as context:
             cli.invoke(context)
+        interrupts.demand_none()
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as mistake:
@@ -73,21 +79,41 @@ def run(arguments: Sequence[str]) -> int:
         mistake.show(file=shown)
         click.echo(redacted(shown.getvalue()), err=True, nl=False)
         return USAGE_EXIT_CODE
+    except (KeyboardInterrupt, click.Abort):
+        return _interrupted()
     except ScrubError as error:
+        if interrupts.exit_code() is not None:
+            return _interrupted()
         _print_error(error)
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        return INTERRUPTED_EXIT_CODE
     except BrokenPipeError:
         # What is still buffered would fail again, loudly, when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE_EXIT_CODE
-    except Exception:  # noqa: BLE001 - the last boundary
+    except Exception as error:  # noqa: BLE001 - the last boundary
+        if interrupts.exit_code() is not None:
+            return _interrupted()
+        if told := _told_by_spark(error):
+            _print_error(told)
+            return told.exit_code
         click.echo(redacted(traceback.format_exc()), err=True, nl=False)
         click.echo("error: this is a mistake in scrub; please report the lines above", err=True)
         return UNEXPECTED_EXIT_CODE
     return 0
+
+
+def _interrupted() -> int:
+    click.echo("interrupted", err=True)
+    return interrupts.exit_code() or INTERRUPTED_EXIT_CODE
+
+
+def _told_by_spark(error: Exception) -> ScrubError | None:
+    """What is the matter with the user's Spark, if an error that nobody expected says so."""
+    if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark", "scrub"):
+        return None
+    from scrub.spark.failures import explained
+
+    return explained(error)
 
 
 def _print_error(error: ScrubError) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from scrub.cli import options
+from scrub.cli import interrupts, options
 from scrub.cli.progress import shown_progress
 from scrub.model.defect import ALIASES, DefectKind
 from scrub.model.repair import RepairReport, RepairRequest
@@ -151,6 +151,7 @@ def _show(report: RepairReport, format_: str) -> None:
     from reports.repairs import repair_as_text
 
     render = repair_as_json if format_ == "json" else repair_as_text
+    interrupts.demand_none()
     click.echo(render(report), nl=False)
 
 

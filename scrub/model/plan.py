@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from scrub.errors import ScrubError
 from scrub.model.relation import RelationFacts
 from scrub.model.request import Engine, Strategy
 from scrub.model.table import Index, Table
@@ -57,6 +58,7 @@ class NotChecked:
     index: str | None
     reason: str
     incomplete: bool = False  # True: it should have run but could not; False: it does not apply
+    error: ScrubError | None = None  # what kept it from running
     snapshot: str | None = None
 
 
@@ -79,6 +81,11 @@ class CheckPlan:
     tables: tuple[TablePlan, ...]
     not_checked: tuple[NotChecked, ...] = ()
     walked: tuple[WalkedIndex, ...] = ()
+
+    @property
+    def errors(self) -> tuple[ScrubError, ...]:
+        """What keeps checks from running."""
+        return tuple(part.error for part in self.not_checked if part.error is not None)
 
     @property
     def rows(self) -> int | None:

@@ -144,6 +144,7 @@ class RepairReport:
     chosen: int = 0  # those that were
     not_in_file: int = 0  # defects that were asked for, and that the file counts but does not tell
     not_looked_at: str | None = None  # why the file's check says nothing, or not everything
+    unnamed: str | None = None  # what is known to differ and has no name, so nothing to repair by
     is_executed: bool = False
     run: str | None = None
     done: tuple[DoneAction, ...] = ()
@@ -188,7 +189,8 @@ class RepairReport:
         if self.after is not None:
             return self.after.exit_code
         is_planned = bool(self.plan.actions) and not self.done and not self.patch
-        if is_planned or self.plan.refusals or self.left or self.not_in_file:
+        is_left = self.left or self.not_in_file or self.unnamed
+        if is_planned or self.plan.refusals or is_left:
             return 1
         return 3 if self.is_incomplete or self.no_after else 0
 

@@ -29,10 +29,12 @@ class CheckOutcome:
     index: str | None
     status: Status
     reason: str | None = None  # why not applicable or incomplete
+    error: bool = False  # it could not even begin: what it compares is not there, or not as said
     rows: int | None = None
     entries: int | None = None
     transient: int = 0  # differences that were gone in a later snapshot
     undecided: int = 0  # differences that unread data could explain
+    unnamed: int = 0  # at least so many differences were found and could not be named
     counts: Mapping[DefectKind, int] = field(default_factory=dict)
     snapshot: str | None = None  # of the index's relation
     engine: str | None = None
@@ -61,6 +63,12 @@ class TableResult:
     checks: tuple[CheckOutcome, ...]
     bytes_read: int | None = None
 
+    @property
+    def error(self) -> str | None:
+        """Why it could not be looked at, or not at all of it, if that is so."""
+        reasons = [outcome.reason or "" for outcome in self.checks if outcome.error]
+        return "; ".join(dict.fromkeys(reasons)) or None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
@@ -80,6 +88,11 @@ class RunResult:
     @property
     def defects_total(self) -> int:
         return sum(outcome.defects for outcome in self.outcomes)
+
+    @property
+    def unnamed_total(self) -> int:
+        """Differences beyond the defects: at least so many, which nobody could name."""
+        return sum(outcome.unnamed for outcome in self.outcomes)
 
     @property
     def status(self) -> Status:

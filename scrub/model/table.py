@@ -23,6 +23,7 @@ class Store:
     schema: str | None = None  # in the database
     format: str | None = None  # for kind "spark": parquet, orc, csv, json, jdbc, table
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+    unset: tuple[str, ...] = ()  # variables it refers to and the environment does not have
 
     def in_time_zone(self, zone: str) -> "Store":
         """The store for a table whose expressions its server evaluates in this zone."""

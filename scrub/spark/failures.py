@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading Spark's errors: which file it could not read, what an expression could not do."""
+"""Reading Spark's errors: which file it could not read, what it lacks, what raised."""
 
 import re
 from urllib.parse import unquote, urlsplit
 
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
+
+from scrub.errors import StoreUnavailable
 
 _FILE_IN_MESSAGE = re.compile(
     r"(?:Encountered error while reading file|Error while reading file) (\S+?)\.? ", re.DOTALL
@@ -14,6 +17,65 @@ _CONDITION = re.compile(r"(?:[\w.]+: )?\[([A-Z_.0-9]+)\] ")
 _CAUSE = re.compile(r"Caused by: [\w.]+(?:Exception|Error): (.*)")
 _PYTHON_ERROR = re.compile(r"[\w.]*(?:Error|Exception|UnreadableSplit): ")
 _FIRST_SENTENCE_MAX = 300
+
+
+_LACKING = (
+    (re.compile(r'No FileSystem for scheme "?([\w+.-]+)'), None),
+    (re.compile(r"ClassNotFoundException: (?:Class )?[\w.]*\.S3AFileSystem\b"), "s3a"),
+    (re.compile(r"ClassNotFoundException: (?:Class )?[\w.]*AzureBlobFileSystem\b"), "abfss"),
+    (re.compile(r"ClassNotFoundException: (?:Class )?[\w.]*NativeAzureFileSystem\b"), "wasbs"),
+    (re.compile(r"ClassNotFoundException: (?:Class )?[\w.]*GoogleHadoopFileSystem\b"), "gs"),
+)
+_PACKAGES = {
+    "s3": "org.apache.hadoop:hadoop-aws",
+    "ab": "org.apache.hadoop:hadoop-azure",
+    "wa": "org.apache.hadoop:hadoop-azure",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector",
+}
+"""Who reads a scheme, by its first letters."""
+_NO_DRIVER = re.compile(r"No suitable driver|ClassNotFoundException: ([\w.]*Driver)\b")
+_NO_SOURCE = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^:\n]*: ([\w.]+)")
+
+
+class SessionEnded(PySparkException):
+    """Spark's JVM does not answer any more."""
+
+    def __init__(self) -> None:
+        super().__init__(message="Spark's session has ended: its JVM does not answer any more")
+
+
+def lacking(error: BaseException) -> str | None:
+    """What Spark does not have to read a place with, and where to get it, if that is all."""
+    told = str(error)
+    for pattern, known in _LACKING:
+        if found := pattern.search(told):
+            scheme = known or found[1]
+            package = _PACKAGES.get(scheme[:2])
+            jars = f"{package}:VERSION" if package else "GROUP:CONNECTOR:VERSION"
+            version = ", in the version of Spark's Hadoop" if "hadoop-a" in jars else ""
+            return (
+                f"Spark has no connector for {scheme}:// locations; pass --conf "
+                f"spark.jars.packages={jars}{version}, or use --engine native for Parquet and Delta"
+            )
+    if found := _NO_DRIVER.search(told):
+        named = f" {found[1]}" if found[1] else " for the url of this store"
+        return f"Spark has no JDBC driver{named}; pass --conf spark.jars=DRIVER.jar"
+    if found := _NO_SOURCE.search(told):
+        return (
+            f"Spark has no data source {found[1]}; pass the package that has it with "
+            "--conf spark.jars.packages=GROUP:NAME:VERSION"
+        )
+    return None
+
+
+def explained(error: BaseException) -> StoreUnavailable | None:
+    """An error of Spark's that says what is missing, in a sentence; None for any other."""
+    if isinstance(error, Py4JNetworkError | SessionEnded):
+        return StoreUnavailable(
+            str(SessionEnded()), hint="run the command again; --verbose shows all that Spark says"
+        )
+    told = lacking(error) if isinstance(error, PySparkException | Py4JError) else None
+    return StoreUnavailable(told) if told else None
 
 
 def condition(error: PySparkException) -> str:
@@ -36,6 +98,10 @@ def first_sentence(error: BaseException) -> str:
 
 def reason_of(error: PySparkException, redact: bool) -> str:
     """Why a job failed, in one line; Spark's sentences may quote values, its conditions do not."""
+    if isinstance(error, SessionEnded):
+        return str(error)
+    if told := lacking(error):
+        return told
     if redact:
         return condition(error)
     if condition(error) == "PYTHON_EXCEPTION":

@@ -4,20 +4,26 @@
 import os
 import re
 import shutil
+import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pyspark
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from scrub.errors import SparkUnavailable
 from scrub.model.request import SparkOptions
 from scrub.model.table import UTC
 from scrub.spark.class_archive import using_archive
+from scrub.spark.launching import ended_if_interrupted, has_ended
 from scrub.spark.time_zone import SETTING as TIME_ZONE
 
 _CONNECT_SECONDS = 5
@@ -61,13 +67,64 @@ def spark_session(
     if active is not None:
         yield active
         return
-    session = _start(options, few_rows, time_zone)
-    try:
-        if few_rows:
-            _interpret_plans(session)
-        yield session
-    finally:
+    with _handlers_kept():
+        session = _start(options, few_rows, time_zone)
+        try:
+            if few_rows:
+                _interpret_plans(session)
+            yield session
+        finally:
+            _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """End a session; of one whose JVM has gone, PySpark has to be told to forget it."""
+    with suppress_end():
         session.stop()
+    if not is_connect(session) and has_ended():
+        with suppress_end():
+            session.sparkContext.stop()  # the first time it had only found out
+        SparkContext._gateway = SparkContext._jvm = None
+        SparkSession._instantiatedSession = None
+
+
+def stop_jobs() -> None:
+    """Cancel everything that runs in this process's session, from a handler of signals.
+
+    In a thread of its own: the one that was interrupted may be in the middle of a call to Java.
+    """
+    context = SparkContext._active_spark_context
+    session = SparkSession.getActiveSession() if context is None else None
+    if context is not None:
+        threading.Thread(target=_quietly, args=(context.cancelAllJobs,), daemon=True).start()
+    elif session is not None:
+        threading.Thread(target=_quietly, args=(session.interruptAll,), daemon=True).start()
+
+
+def _quietly(stop: Callable[[], object]) -> None:
+    with suppress(Exception):  # it is the end in any case
+        stop()
+
+
+@contextmanager
+def suppress_end() -> Iterator[None]:
+    """Go on when a session that is to be tidied up has ended: there is nothing to tidy."""
+    with suppress(Py4JError, ConnectionError):
+        yield
+
+
+@contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """Ctrl-C does afterwards what it did before; a session of PySpark's takes it for itself."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def shares_python(spark: SparkSession) -> bool:
@@ -107,14 +164,27 @@ def _start(options: SparkOptions, few_rows: bool, time_zone: str) -> SparkSessio
         builder = builder.remote(options.remote)
     elif options.master or not _master_is_configured(options):
         builder = builder.master(options.master or "local[*]")
+    before = signal.getsignal(signal.SIGINT)
     with _noise_aside(options.verbose) as log:
         try:
-            return builder.getOrCreate()
+            with ended_if_interrupted():
+                session = builder.getOrCreate()
         except Exception as error:
             raise SparkUnavailable(
                 f"Spark did not start{f' on {address}' if address else ''}: {_tail(log, error)}",
                 hint="--verbose shows all that Spark says",
             ) from error
+    if not (options.remote or options.verbose):
+        # Its thread would tell of a JVM that has ended with a traceback, whoever knows already.
+        accumulators: Any = session.sparkContext._accumulatorServer
+        accumulators.handle_error = _say_nothing
+    if before not in (None, signal.default_int_handler, signal.getsignal(signal.SIGINT)):
+        signal.signal(signal.SIGINT, before)  # somebody's own, which stops jobs by `stop_jobs`
+    return session
+
+
+def _say_nothing(*_: object) -> None:
+    """In place of what prints a traceback."""
 
 
 def _defaults(options: SparkOptions, few_rows: bool, time_zone: str = UTC) -> dict[str, str]:

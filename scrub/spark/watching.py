@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from scrub.spark.session import is_connect
+from scrub.spark.session import is_connect, suppress_end
 
 _POLL_SECONDS = 0.5
 
@@ -19,10 +19,12 @@ def stoppable(spark: SparkSession, run_id: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        spark.interruptTag(run_id)
+        with suppress_end():
+            spark.interruptTag(run_id)
         raise
     finally:
-        spark.removeTag(run_id)
+        with suppress_end():
+            spark.removeTag(run_id)
 
 
 @contextmanager
@@ -46,20 +48,22 @@ def watched(
     finally:
         done.set()
         watcher.join()
-        context.setLocalProperty("spark.jobGroup.id", before)  # type: ignore[arg-type]
+        with suppress_end():
+            context.setLocalProperty("spark.jobGroup.id", before)  # type: ignore[arg-type]
 
 
 def _watch(
     spark: SparkSession, group: str, on_fraction: Callable[[float], None], done: threading.Event
 ) -> None:
-    tracker = spark.sparkContext.statusTracker()
-    while not done.wait(_POLL_SECONDS):
-        tasks = finished = 0
-        for job in tracker.getJobIdsForGroup(group):
-            info = tracker.getJobInfo(job)
-            for stage in info.stageIds if info else ():
-                if stage_info := tracker.getStageInfo(stage):
-                    tasks += stage_info.numTasks
-                    finished += stage_info.numCompletedTasks
-        if tasks:
-            on_fraction(finished / tasks)
+    with suppress_end():
+        tracker = spark.sparkContext.statusTracker()
+        while not done.wait(_POLL_SECONDS):
+            tasks = finished = 0
+            for job in tracker.getJobIdsForGroup(group):
+                info = tracker.getJobInfo(job)
+                for stage in info.stageIds if info else ():
+                    if stage_info := tracker.getStageInfo(stage):
+                        tasks += stage_info.numTasks
+                        finished += stage_info.numCompletedTasks
+            if tasks:
+                on_fraction(finished / tasks)

@@ -4,10 +4,13 @@
 from scrub.errors import UsageError
 from scrub.model.table import Store
 from scrub.stores.base import ReadableStore
+from scrub.stores.unset import UnsetStore
 
 
 def open_store(store: Store) -> ReadableStore:
     """The store, not yet touched: nothing is read before something is pinned."""
+    if store.unset:
+        return UnsetStore(store)
     match store.kind:
         case "delta":
             from scrub.stores.delta import DeltaStore

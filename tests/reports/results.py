@@ -119,6 +119,21 @@ def defective_and_incomplete() -> RunResult:
     )
 
 
+def unnamed() -> RunResult:
+    """Known to differ, and nobody could say in what."""
+    return a_run(
+        a_table(
+            a_check(
+                "by_customer",
+                Status.DEFECTIVE,
+                reason="at least 16 buckets differ, not named because Spark's session has ended",
+                unnamed=16,
+            ),
+            a_check("by_email"),
+        )
+    )
+
+
 def hostile() -> RunResult:
     """Data that tries to leave its place in every report."""
     return a_run(
@@ -193,6 +208,7 @@ RESULTS = {
     "defective": defective,
     "incomplete": incomplete,
     "defective_and_incomplete": defective_and_incomplete,
+    "unnamed": unnamed,
     "hostile": hostile,
     "physical": physical,
     "nothing": a_run,

@@ -27,6 +27,16 @@ def test_defective_and_incomplete_says_both(report_format: str) -> None:
     assert "Not looked at" in rendered
 
 
+@pytest.mark.parametrize("report_format", FORMATS)
+def test_what_could_not_be_named_is_said_in_every_format(report_format: str) -> None:
+    result = RESULTS["unnamed"]()
+    assert (result.status, result.exit_code, result.defects_total) == (Status.DEFECTIVE, 1, 0)
+    rendered = FORMATS[report_format](result)
+    assert "at least 16 buckets differ, not named because " in rendered
+    assert "no defect found" not in rendered
+    assert "0 defects" not in rendered
+
+
 def test_a_tables_rows_count_once_however_many_indexes_it_has() -> None:
     run = a_run(a_table(a_check("a", rows=10, entries=9), a_check("b", rows=10, entries=None)))
     assert rows_read(run) == 19

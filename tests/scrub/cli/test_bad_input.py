@@ -121,7 +121,7 @@ def test_every_relation_that_is_not_there_is_named(store: str, lake: Path) -> No
     write_orders(lake / "lake")
     write_catalog(lake, orders=described(store), order=described(store))
     what = "parquet relation" if store == "files" else "Delta table"
-    error = refused(lake, "database", *RESULTS)
+    error = refused(lake, "table", "order", *RESULTS)
     assert error[0].startswith("error: ")
     assert sorted(line.removeprefix("error: ") for line in error) == [
         f"there is no {what} {lake}/{store}/{name}; did you mean {meant}?"
@@ -136,7 +136,7 @@ def test_every_relation_that_is_not_there_is_named(store: str, lake: Path) -> No
 def test_a_relation_without_a_column(lake: Path) -> None:
     indexes = INDEXES | {"by_customer": {"columns": ["customer_id"], "storing": ["qty"]}}
     write_catalog(lake, orders=described(indexes=indexes))
-    assert refused(lake, "database", *RESULTS) == [
+    assert refused(lake, "database", "--index", "by_customer", *RESULTS) == [
         "error: index orders.by_customer: relation orders__by_customer has no column qty; "
         "it has customer_id, id, status",
         "hint: correct the catalog, or the relation",
@@ -230,7 +230,7 @@ def test_a_damaged_delta_log_leaves_nothing_to_compare(
     answer = scrub(lake, "check", "database", "--engine", "sql")
     assert (answer.code, answer.error, answer.started_spark) == (3, [], False)
     for index in INDEXES:
-        (told,) = [line for line in answer.out.splitlines() if f"- orders.{index}, inc" in line]
+        (told,) = [line for line in answer.out.splitlines() if f"- orders.{index}, error" in line]
         assert reason in told
     assert "exit code 3 (no defect found, but not everything could be looked at)" in answer.out
 
