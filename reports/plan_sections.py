@@ -7,6 +7,7 @@ from reports.escaping import column_name, printable
 from reports.grids import Grid
 from reports.quantities import count, counted, size
 from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
+from scrub.model.table import DATABASE_PATH
 
 
 def headline(plan: TablePlan) -> str:
@@ -23,6 +24,10 @@ def scan_lines(plan: TablePlan) -> Iterator[str]:
     yield f"engine {side.engine}: {printable(side.reason)}"
     if side.columns:
         yield f"columns {_columns(side.columns)}"
+    for column in plan.table.columns:
+        if column.computed is not None:
+            made = f"{printable(column.computed)}, of type {column.type}"
+            yield f"the database computes {made}; it finds names in {DATABASE_PATH} only"
     if plan.physical:
         yield f"columns {_columns(plan.physical.columns)} for the physical check"
     if plan.indexes:

@@ -10,6 +10,7 @@ from reports.escaping import json_ready
 from scrub.model.defect import Defect, Value
 from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
 from scrub.model.result import CheckOutcome, RunResult, TableResult, worst
+from scrub.model.table import DATABASE_PATH
 
 SCHEMA_VERSION = 1
 
@@ -140,6 +141,11 @@ def _table_plan_record(plan: TablePlan) -> Record:
         "buckets": 1 << plan.bucket_bits,
         "physical": list(plan.physical.columns) if plan.physical else None,
         "where": plan.where,
+        "computed": [
+            {"expression": of.computed, "type": str(of.type), "search_path": DATABASE_PATH}
+            for of in plan.table.columns
+            if of.computed is not None
+        ],
         "notes": [*plan.notes, *(plan.physical.notes if plan.physical else ())],
         "indexes": [_index_plan_record(index) for index in plan.indexes],
     }

@@ -32,6 +32,10 @@ class Store:
         return replace(self, options={**self.options, "TimeZone": zone})
 
 
+DATABASE_PATH = "pg_catalog, pg_temp"
+"""Where a database finds the names in what it computes: no schema of users is among them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column of a table; nothing about it is trusted before it was checked."""

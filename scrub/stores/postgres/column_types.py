@@ -31,6 +31,7 @@ _SIMPLE = {
     "timestamptz": TypeName.TIMESTAMP,
     "timestamp": TypeName.TIMESTAMP_NTZ,
 }
+# Words of SQL's own, such as bigint, mean the server's types in any path; the others are qualified.
 _SQL_TYPES = {
     TypeName.BOOLEAN: "boolean",
     TypeName.TINYINT: "smallint",
@@ -39,9 +40,9 @@ _SQL_TYPES = {
     TypeName.BIGINT: "bigint",
     TypeName.FLOAT: "real",
     TypeName.DOUBLE: "double precision",
-    TypeName.STRING: "text",
-    TypeName.BINARY: "bytea",
-    TypeName.DATE: "date",
+    TypeName.STRING: "pg_catalog.text",
+    TypeName.BINARY: "pg_catalog.bytea",
+    TypeName.DATE: "pg_catalog.date",
     TypeName.TIMESTAMP: "timestamp with time zone",
     TypeName.TIMESTAMP_NTZ: "timestamp without time zone",
 }
@@ -50,7 +51,11 @@ _DECIMAL_DIGITS_MAX = 38
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerColumn:
-    """A column as the server describes it; `base` is the type behind a domain."""
+    """A column as the server describes it.
+
+    `base` is the type behind a domain, and has its schema before it unless it is PostgreSQL's own
+    (or citext): a type that only has the name of another is not that type.
+    """
 
     name: str
     base: str
@@ -103,8 +108,11 @@ def sql_type(wanted: ColumnType) -> str:
 def value_of(column: ServerColumn, wanted: ColumnType) -> str:
     """The column as an expression of the wanted type, in which equal values are equal."""
     name = identifier(column.name)
+    if column.is_enum:
+        # Not by a cast: its owner may have made one, which would call a function of his.
+        return f"pg_catalog.textin(pg_catalog.enum_out({name}))"
     if column.base == "numeric" and wanted.name is TypeName.STRING:
-        return f"trim_scale({name})::text"
+        return f"pg_catalog.trim_scale({name})::pg_catalog.text"
     if column.base == _base_of(wanted) and wanted.name is not TypeName.DECIMAL:
         return name
     return f"{name}::{sql_type(wanted)}"
@@ -130,4 +138,4 @@ def _base_of(wanted: ColumnType) -> str:
 
 def as_sent(expression: str, wanted: ColumnType) -> str:
     """The expression such that the driver hands it over unharmed: it has no decimals."""
-    return f"({expression})::text" if wanted.name is TypeName.DECIMAL else expression
+    return f"({expression})::pg_catalog.text" if wanted.name is TypeName.DECIMAL else expression

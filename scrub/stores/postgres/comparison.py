@@ -16,11 +16,13 @@ from scrub.model.types import ColumnType
 from scrub.stores.base import Compared
 from scrub.stores.postgres.column_types import as_sent
 
+_EQUAL = "OPERATOR(pg_catalog.=)"  # every value is of a type that scrub chose, see `value_of`
 _ROWS_BETWEEN_RESTS = 40_000  # on average
 _REST_SECONDS = 0.01
 _REST = (
-    f"CASE WHEN random() * {_ROWS_BETWEEN_RESTS} < 1 "
-    f"THEN pg_sleep({_REST_SECONDS})::text IS NOT NULL ELSE true END"
+    "CASE WHEN pg_catalog.random() "
+    f"OPERATOR(pg_catalog.<) {1 / _ROWS_BETWEEN_RESTS}::double precision "
+    f"THEN pg_catalog.pg_sleep({_REST_SECONDS})::pg_catalog.text IS NOT NULL ELSE true END"
 )
 """Always true, and now and then it takes a while, in which others get on."""
 
@@ -72,12 +74,12 @@ class Comparison:
         With `resting`, the server sleeps now and then, so that others get on with their work.
         """
         rest = _REST if resting else None
-        in_join = f"count(a.{self._mark})"
-        actual = f"(SELECT count(*) FROM ({self.actual.where(rest)}) AS a)"
+        in_join = f"pg_catalog.count(a.{self._mark})"
+        actual = f"(SELECT pg_catalog.count(*) FROM ({self.actual.where(rest)}) AS a)"
         return f"""
-            SELECT count({rest or "*"}), count(e.{self._mark}), {in_join},
-                   count(*) FILTER (WHERE {self._differs()}),
-                   (SELECT count(*) FROM ({self.expected.where(rest)}) AS e),
+            SELECT pg_catalog.count({rest or "*"}), pg_catalog.count(e.{self._mark}), {in_join},
+                   pg_catalog.count(*) FILTER (WHERE {self._differs()}),
+                   (SELECT pg_catalog.count(*) FROM ({self.expected.where(rest)}) AS e),
                    {in_join if self.unique_rows else actual}
             FROM {self._joined(rest)}
         """
@@ -102,7 +104,7 @@ class Comparison:
         if copies:
             suspects += [
                 f"SELECT {listed}, k FROM ({side.sql}) AS s "
-                f"GROUP BY {listed}, k HAVING count(*) > 1"
+                f"GROUP BY {listed}, k HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1"
                 for side in (self.expected, self.actual)
             ]
         values = [f"{as_sent(name, of_type)} AS {name}" for name, of_type in self.columns]
@@ -123,9 +125,9 @@ class Comparison:
         return f"""
             WITH shared AS MATERIALIZED (
                 SELECT {listed} FROM ({self.expected.sql}) AS s WHERE {known}
-                GROUP BY {listed} HAVING count(*) > 1)
+                GROUP BY {listed} HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1)
             SELECT true AS expected, {", ".join(values)} FROM ({self.expected.sql}) AS s
-            JOIN shared ON {" AND ".join(f"s.{name} = shared.{name}" for name in key)}
+            JOIN shared ON {" AND ".join(f"s.{name} {_EQUAL} shared.{name}" for name in key)}
         """
 
     @property
@@ -141,9 +143,9 @@ class Comparison:
     def _same_key(self, left: str, right: str) -> str:
         """Equality that a hash or merge join takes; that of records is slower."""
         if self.null_keys:
-            return f"{left}.k = {right}.k"
+            return f"{left}.k {_EQUAL} {right}.k"
         keys = range(len(self.key_types))
-        return " AND ".join(f"{left}.p{n} = {right}.p{n}" for n in keys)
+        return " AND ".join(f"{left}.p{n} {_EQUAL} {right}.p{n}" for n in keys)
 
     def _differs(self) -> str:
         beside = [f"e.c{n} IS DISTINCT FROM a.c{n}" for n in range(len(self.types))]

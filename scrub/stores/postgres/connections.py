@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 from scrub.errors import MissingExtra, StoreUnavailable
+from scrub.model.table import DATABASE_PATH
 from scrub.redaction import redacted
 from scrub.stores.postgres.quoting import literal
 from scrub.stores.postgres.urls import demand_sound, not_understood
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 APPLICATION_NAME = "scrub"
 WORKERS = "max_parallel_workers_per_gather"
 ROW_SECURITY = "row_security"
-SEARCH_PATH = "pg_catalog, pg_temp"
+SEARCH_PATH = DATABASE_PATH
 """Temporary objects come last: where they are not named, they would come first."""
 PIN_PATH = f"SET search_path = {SEARCH_PATH}"
 SERVER_SETTINGS = {
@@ -73,6 +74,12 @@ SECRET_VARIABLES = ("PGPASSWORD",)
 _SHORT, _LONG = 4, 8
 
 SEE_ALL_ROWS = "connect as a role with BYPASSRLS, or as one that the policies do not apply to"
+
+WITH_SCHEMA = (
+    "names are found in pg_catalog only, so that nobody can put his own in their place: write "
+    "functions, types and operators of other schemas with their schema, such as "
+    "public.f(email), email::public.citext, a OPERATOR(public.=) b"
+)
 
 VERSION_MIN = 140000
 
@@ -190,7 +197,15 @@ def _alone(secret: str) -> str:
 
 def what_to_do(reason: str) -> str | None:
     """A hint for what the server refused, as far as there is one."""
-    return SEE_ALL_ROWS if "row-level security" in reason else None
+    if "row-level security" in reason:
+        return SEE_ALL_ROWS
+    is_unknown = re.match(r"(?:function|operator|type) .*does not exist", reason)
+    return WITH_SCHEMA if is_unknown else None
+
+
+def is_not_found(error: BaseException) -> bool:
+    """Whether the server knows no function, operator, type or relation of a name."""
+    return getattr(error, "sqlstate", None) in ("42883", "42704", "42P01", "3F000")
 
 
 def first_line(error: BaseException) -> str:

@@ -33,12 +33,13 @@ def to_sql(node: Node, value_of: ValueOf) -> str:
         case Comparison(left=left, operator=operator, right=right):
             # By bytes, as Spark orders strings; the column's own collation would do as it likes.
             collate = ' COLLATE "C"' if type_of(left).name is TypeName.STRING else ""
-            return f"({to_sql(left, value_of)}{collate} {operator} {to_sql(right, value_of)})"
+            compared = f"OPERATOR(pg_catalog.{operator})"
+            return f"({to_sql(left, value_of)}{collate} {compared} {to_sql(right, value_of)})"
         case IsNull(term=term):
             return f"({value_of(term)} IS NULL)"
         case IsIn(term=term, values=values):
             listed = ", ".join(_typed(value, term.type) for value in values)
-            return f"({value_of(term)} IN ({listed}))"
+            return f"({value_of(term)} OPERATOR(pg_catalog.=) ANY (ARRAY[{listed}]))"
         case Not(operand=operand):
             return f"(NOT {to_sql(operand, value_of)})"
         case And(operands=operands):

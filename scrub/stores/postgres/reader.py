@@ -51,8 +51,8 @@ class PostgresSplitReader:
         if self.split.pages is None:
             return ""
         first, last = self.split.pages
-        beyond = f" AND ctid < '({last},0)'" if last is not None else ""
-        return f" WHERE ctid >= '({first},0)'{beyond}"
+        beyond = f" AND {_before(last)}" if last is not None else ""
+        return f" WHERE ctid OPERATOR(pg_catalog.>=) '({first},0)'::pg_catalog.tid{beyond}"
 
     def _arrived(self, query: str) -> Iterator[pa.RecordBatch]:
         """What the query gives, over as many connections as it takes."""
@@ -105,6 +105,10 @@ class PostgresSplitReader:
                 "another session waits to truncate, alter or drop it, which lets no new reader in"
             )
         return UnreadableSplit(self.split.name, reason)
+
+
+def _before(page: int) -> str:
+    return f"ctid OPERATOR(pg_catalog.<) '({page},0)'::pg_catalog.tid"
 
 
 def require_adbc() -> Any:

@@ -25,14 +25,21 @@ _FIND = """
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
 _COLUMNS = """
-    SELECT a.attname, coalesce(base.typname, t.typname), format_type(a.atttypid, a.atttypmod),
+    SELECT a.attname,
+           -- A cast without a function: citext's own, where another could call a stranger's.
+           CASE WHEN u.typnamespace = 'pg_catalog'::regnamespace
+                  OR u.typname = 'citext' AND EXISTS (
+                      SELECT FROM pg_cast WHERE castsource = u.oid
+                      AND casttarget = 'text'::regtype AND castmethod = 'b')
+                THEN u.typname ELSE u.typnamespace::regnamespace || '.' || u.typname END,
+           format_type(a.atttypid, a.atttypmod),
            CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
-           coalesce(base.typtype, t.typtype) = 'e',
+           u.typtype = 'e',
            coalesce(l.collisdeterministic, true), a.attnotnull,
            has_column_privilege(a.attrelid, a.attnum, 'SELECT')
     FROM pg_attribute a
     JOIN pg_type t ON t.oid = a.atttypid
-    LEFT JOIN pg_type base ON t.typtype = 'd' AND base.oid = t.typbasetype
+    JOIN pg_type u ON u.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
     LEFT JOIN pg_collation l ON l.oid = a.attcollation
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY a.attnum

@@ -20,9 +20,11 @@ from scrub.stores.postgres.column_types import ServerColumn, as_sent, sql_type, 
 from scrub.stores.postgres.comparison import Comparison, ServerSide
 from scrub.stores.postgres.connections import (
     SEE_ALL_ROWS,
+    WITH_SCHEMA,
     WORKERS,
     conninfo_of,
     first_line,
+    is_not_found,
     require_psycopg,
 )
 from scrub.stores.postgres.expressions import to_sql
@@ -123,6 +125,7 @@ class PostgresStore:
         except psycopg.Error as error:
             raise StoreUnavailable(f"{relation}: {first_line(error)}") from error
         self._refuse(found, described, columns)
+        self._demand_computable(found, columns)
         computed = {c.name: c.computed for c in columns if c.computed is not None}
         self._described[relation] = Described(found.sql, described, computed, unique_keys)
         wanted = {column.name: column.type for column in columns}
@@ -257,6 +260,24 @@ class PostgresStore:
         ]
         if refused:
             raise RelationMismatch("\n".join(refused), hint="leave the column out of the catalog")
+
+    def _demand_computable(self, relation: ServerRelation, columns: Sequence[Column]) -> None:
+        """What the database is to compute, it must understand; asked before anything is read."""
+        psycopg = require_psycopg()
+        connection = self.snapshot.connection
+        for column in columns:
+            if column.computed is None:
+                continue
+            query = f"SELECT ({column.computed})::{sql_type(column.type)} FROM {relation.sql}"
+            try:
+                with connection.transaction():
+                    connection.execute(f"{query} LIMIT 0")
+            except psycopg.errors.ProgrammingError as error:
+                raise RelationMismatch(
+                    f"{relation.label}: the database does not understand `{column.computed}`: "
+                    f"{first_line(error)}",
+                    hint=WITH_SCHEMA if is_not_found(error) else None,
+                ) from error
 
 
 def _refuse_filtered(leaves: Sequence[ServerRelation]) -> None:
