@@ -22,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from scrub.codec.exact_values import ExactRow
 from scrub.codec.json_values import from_table, to_table
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.entry_shape import EntryShape
@@ -171,6 +172,7 @@ class DeltaRepairs:
             with self._open(index.store, index.relation) as snapshot:
                 require_writable(snapshot)
                 require_staying(snapshot)
+                _require_removable(snapshot)
                 shape = self._shape(table, index)
                 require_columns(snapshot, shape.columns)
                 demanding = demanding_columns(snapshot, shape)
@@ -267,7 +269,13 @@ class DeltaRepairs:
             judged[:] = [_Judged(applied, demanded)]
             gone = found.removed_by(changes, applied)
             rows = found.in_place_of(given, gone)
-            told = _Told(shape, found, found.images(), from_table(given, shape.columns))
+            told = _Told(
+                shape,
+                found,
+                found.images(),
+                found.exact_images(),
+                from_table(given, shape.columns),
+            )
             contents = [
                 told.content(action, changes[number], result, gone[number])
                 for number, (action, result) in enumerate(zip(actions, applied, strict=True))
@@ -348,6 +356,16 @@ class DeltaRepairs:
         return found
 
 
+def _require_removable(snapshot: DeltaSnapshot) -> None:
+    """What is put must be removable: for an undo, if for nothing else."""
+    if snapshot.configuration.get("delta.appendOnly", "false").lower() == "true":
+        raise RelationMismatch(
+            f"Delta table {snapshot.relation} has the property delta.appendOnly, so nothing can "
+            "be removed from it or replaced in it",
+            hint="unset the property for the repair, or build the index again",
+        )
+
+
 def _never_null(relation: str, column: str) -> Reason:
     return (
         f"column {column} of Delta table {relation} is never NULL, and no row tells its value",
@@ -387,6 +405,7 @@ class _Told:
     shape: EntryShape
     found: WholeEntries
     images: Sequence[Entry]
+    exact: Sequence[ExactRow]
     given: Sequence[Entry]
 
     def content(
@@ -403,6 +422,7 @@ class _Told:
             "before": self._trimmed(self.images[removed[0]]) if removed else None,
             "after": None if action.after is None else dict(action.after),
             "removed": [self.images[number] for number in removed],
+            "exact": [self.exact[number] for number in removed],
             "left": [self._entry(found, given) for found, given in left],
         }
 
