@@ -150,7 +150,7 @@ def _images(one: Recorded) -> list[_Image]:
     """What a change removed, row by row; of one that removed nothing, its entry."""
     if not one.removed:
         return [_Image(entry_of(one.record.before, one.record.after), None)]
-    exact = one.exact or [None] * len(one.removed)
+    exact: Sequence[ExactRow | None] = one.exact or [None] * len(one.removed)
     return [_Image(*image) for image in zip(one.removed, exact, strict=True)]
 
 
