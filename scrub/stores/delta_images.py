@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from scrub.codec.arrow_types import to_arrow
-from scrub.codec.exact_values import ExactRow, to_exact
 from scrub.codec.json_values import from_table
 from scrub.errors import RelationMismatch
 from scrub.model.defect import Value
@@ -67,10 +66,6 @@ class WholeEntries:
     def images(self) -> list[dict[str, Value]]:
         """Found entries as the journal tells them."""
         return from_table(self.found.entries, self.whole.columns)
-
-    def exact_images(self) -> list[ExactRow]:
-        """The same in every bit, for undoing."""
-        return to_exact(self.found.entries, self.whole.columns)
 
     def left_in_place(self, values: Values) -> list[tuple[int | None, int | None]]:
         """What is in an entry's place now: its number among those found, or among those given."""

@@ -22,7 +22,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from scrub.codec.exact_values import ExactRow
 from scrub.codec.json_values import from_table, to_table
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.entry_shape import EntryShape
@@ -269,13 +268,7 @@ class DeltaRepairs:
             judged[:] = [_Judged(applied, demanded)]
             gone = found.removed_by(changes, applied)
             rows = found.in_place_of(given, gone)
-            told = _Told(
-                shape,
-                found,
-                found.images(),
-                found.exact_images(),
-                from_table(given, shape.columns),
-            )
+            told = _Told(shape, found, found.images(), from_table(given, shape.columns))
             contents = [
                 told.content(action, changes[number], result, gone[number])
                 for number, (action, result) in enumerate(zip(actions, applied, strict=True))
@@ -405,7 +398,6 @@ class _Told:
     shape: EntryShape
     found: WholeEntries
     images: Sequence[Entry]
-    exact: Sequence[ExactRow]
     given: Sequence[Entry]
 
     def content(
@@ -422,7 +414,6 @@ class _Told:
             "before": self._trimmed(self.images[removed[0]]) if removed else None,
             "after": None if action.after is None else dict(action.after),
             "removed": [self.images[number] for number in removed],
-            "exact": [self.exact[number] for number in removed],
             "left": [self._entry(found, given) for found, given in left],
         }
 

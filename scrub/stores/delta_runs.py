@@ -182,5 +182,4 @@ def _recorded(event: Event, undone_by: str | None) -> Recorded:
         copies=max(0, len(removed) - (kind is not ActionKind.KEEP_ONE)),
         undone_by=undone_by,
     )
-    exact = content.get("exact", ())
-    return Recorded(record, event.number, removed, content["left"], exact)
+    return Recorded(record, event.number, removed, content["left"])

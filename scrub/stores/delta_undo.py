@@ -9,11 +9,10 @@ judged by itself.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, count, islice
+from itertools import accumulate, chain, islice
 
 import pyarrow as pa
 
-from scrub.codec.exact_values import ExactRow, from_exact
 from scrub.codec.json_values import to_table
 from scrub.model.defect import Value
 from scrub.model.entry_shape import EntryShape
@@ -42,7 +41,6 @@ class Recorded:
     batch: int  # the same for changes that were done at one moment
     removed: Sequence[Entry]  # with every column that they had
     left: Sequence[Entry]
-    exact: Sequence[ExactRow] = ()  # the same as removed, in every bit; not of older journals
 
 
 @dataclass(slots=True)
@@ -67,9 +65,12 @@ class Undo:
 
     def rows(self, columns: Sequence[Column]) -> pa.Table:
         """Everything that may have to be written: for each change its first entry, then others."""
-        firsts = [_images(one)[0] for one in self.changes]
-        others = [image for one in self.changes for image in _images(one)[1:]]
-        return _rows_of_images([*firsts, *others], columns)
+        firsts = [
+            one.removed[0] if one.removed else entry_of(one.record.before, one.record.after)
+            for one in self.changes
+        ]
+        others = [entry for one in self.changes for entry in one.removed[1:]]
+        return to_table([_filled(row, columns) for row in (*firsts, *others)], columns)
 
     def judge(self, states: EntryStates) -> list[Applied]:
         """What becomes of each change; the entries to be written are numbers of `rows`."""
@@ -136,30 +137,6 @@ def values_of(change: Change) -> Values:
     values = change.before if change.before is not None else change.after
     assert values is not None, "a change has an entry before or after it"
     return values
-
-
-@dataclass(frozen=True, slots=True)
-class _Image:
-    """A row that may have to be written: exactly, or as an older journal tells it."""
-
-    told: Entry
-    exact: ExactRow | None
-
-
-def _images(one: Recorded) -> list[_Image]:
-    """What a change removed, row by row; of one that removed nothing, its entry."""
-    if not one.removed:
-        return [_Image(entry_of(one.record.before, one.record.after), None)]
-    exact: Sequence[ExactRow | None] = one.exact or [None] * len(one.removed)
-    return [_Image(*image) for image in zip(one.removed, exact, strict=True)]
-
-
-def _rows_of_images(images: Sequence[_Image], columns: Sequence[Column]) -> pa.Table:
-    told = to_table([_filled(one.told, columns) for one in images if one.exact is None], columns)
-    exact = from_exact([one.exact for one in images if one.exact is not None], columns)
-    of_told, of_exact = count(), count(told.num_rows)
-    order = [next(of_told if one.exact is None else of_exact) for one in images]
-    return pa.concat_tables([told, exact]).take(pa.array(order, pa.int64()))
 
 
 def _filled(row: Entry, columns: Sequence[Column]) -> Mapping[str, Value]:
