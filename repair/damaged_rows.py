@@ -8,11 +8,11 @@ last sound copy. So neither is written nor deleted before the row is mended.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from scrub.catalog.expressions import BadExpression, columns_used
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Entry
 from scrub.model.table import Index, Table
 from scrub.stores.repairing import Reason
+from scrub.stores.row_entries import columns_believed
 
 DAMAGED: Reason = (
     "the row is damaged: a value that this index uses is one that its column cannot have, so it "
@@ -40,7 +40,8 @@ class DamagedRows:
         damaged = self.columns.get((defect.table, _key(defect.primary_key)), set())
         if not damaged:
             return False
-        return None in damaged or not damaged.isdisjoint(_used(table, index))
+        used = {column.name for column in columns_believed(table, index)}
+        return None in damaged or not damaged.isdisjoint(used)
 
 
 def damaged_rows(defects: Iterable[Defect]) -> DamagedRows:
@@ -50,18 +51,6 @@ def damaged_rows(defects: Iterable[Defect]) -> DamagedRows:
         if defect.kind in _PHYSICAL and defect.index is None and defect.primary_key is not None:
             place = (defect.table, _key(defect.primary_key))
             found.columns.setdefault(place, set()).add(defect.column)
-    return found
-
-
-def _used(table: Table, index: Index) -> set[str]:
-    """Columns of the table that decide what the entry of a row is."""
-    names = [column.name for column in table.columns]
-    found = {column.source for column in index.entry if not column.is_expression}
-    try:
-        for text in index.expressions:
-            found.update(columns_used(text, names, index.dialect))
-    except BadExpression:
-        return set(names)  # nobody can tell, so it may be any
     return found
 
 

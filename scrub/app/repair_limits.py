@@ -38,7 +38,11 @@ def over_limit(
         for index, changes in _changes_by_index(plan).items()
         if changes > 1
         for size in [sizes.get(index, sizes.get(None))]
-        if size is None or changes > max(1, size) * request.max_fraction
+        if (
+            request.max_fraction < 1
+            if size is None
+            else changes > max(1, size) * request.max_fraction
+        )
     ]
     return _over_fraction(over, request) if over else None
 
@@ -54,13 +58,11 @@ def _changes_by_index(plan: RepairPlan) -> Counter[str | None]:
 
 def _over_fraction(
     over: Sequence[tuple[float, str | None, int, int | None]], request: RepairRequest
-) -> str | None:
+) -> str:
     """Told of the index that has most of its entries changed; what to type is enough for all."""
     share, index, changes, size = max(over, key=lambda one: (one[3] is None, one[0]))
     of = f"of index {index}" if index is not None else "of rows"
     if size is None:
-        if request.max_fraction >= 1:
-            return None
         source = request.from_file or "the check before"
         return (
             f"{source} does not say how large the index is, so nobody knows whether {changes:,} "

@@ -171,6 +171,7 @@ class DeltaRepairs:
             with self._open(index.store, index.relation) as snapshot:
                 require_writable(snapshot)
                 require_staying(snapshot)
+                _require_removable(snapshot)
                 shape = self._shape(table, index)
                 require_columns(snapshot, shape.columns)
                 demanding = demanding_columns(snapshot, shape)
@@ -346,6 +347,16 @@ class DeltaRepairs:
                 hint="an index is repaired where its table is in a lake, too",
             )
         return found
+
+
+def _require_removable(snapshot: DeltaSnapshot) -> None:
+    """What is put must be removable: for an undo, if for nothing else."""
+    if snapshot.configuration.get("delta.appendOnly", "false").lower() == "true":
+        raise RelationMismatch(
+            f"Delta table {snapshot.relation} has the property delta.appendOnly, so nothing can "
+            "be removed from it or replaced in it",
+            hint="unset the property for the repair, or build the index again",
+        )
 
 
 def _never_null(relation: str, column: str) -> Reason:

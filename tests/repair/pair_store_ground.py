@@ -104,12 +104,16 @@ class PairGround(ABC):
     def repairs(self) -> Any:
         return open_pair_repairs(self.catalog, self.table)
 
-    def plan(self, defects: Sequence[Defect] | None = None) -> RepairPlan:
+    def plan(
+        self,
+        defects: Sequence[Defect] | None = None,
+        siblings: Sequence[Defect] = (),
+        delete_last_copies: bool = False,
+    ) -> RepairPlan:
+        found = self.defects() if defects is None else defects
         store = self.repairs()
         try:
-            return plan_pair_repair(
-                self.defects() if defects is None else defects, self.table, store
-            )
+            return plan_pair_repair(found, self.table, store, siblings, delete_last_copies)
         finally:
             store.close()
 

@@ -206,6 +206,30 @@ def test_a_defect_that_names_the_key_of_another_index_touches_nothing(make: Make
         assert "begin otherwise" in plan.refusals[0].reason
 
 
+def test_an_index_of_pairs_chosen_by_itself_keeps_what_others_tell_of_a_lost_row(
+    make: Make,
+) -> None:
+    """Only with the entry of another index do several agree; deleting takes being asked for."""
+    ground = make(ONE_FAMILY, INDEXES)
+    pairs = ground.sound(10)
+    pairs["primary"].remove(ground.row_pairs(row(3))[0])
+    ground.write_all(pairs)
+    defects = ground.defects()
+    chosen = [defect for defect in defects if defect.index == "by_email"]
+    others = [defect for defect in defects if defect.index != "by_email"]
+    assert [action.kind for action in ground.plan(chosen).actions] == [ActionKind.DELETE]
+    kept = ground.plan(chosen, others)
+    assert kept.actions == ()
+    assert {refusal.index for refusal in kept.refusals} == {"by_email"}
+    assert "--delete-last-copies" in kept.refusals[0].remedy
+    meant = ground.plan(chosen, others, delete_last_copies=True)
+    assert [(action.kind, action.index) for action in meant.actions] == [
+        (ActionKind.DELETE, "by_email")
+    ]
+    assert meant.deletes_last_copies
+    assert len(meant.lost_rows) == 1
+
+
 def test_rows_that_several_indexes_agree_on_are_not_forgotten(make: Make) -> None:
     ground = make(ONE_FAMILY, INDEXES)
     pairs = ground.sound(10)

@@ -109,19 +109,21 @@ class _Work:
     def _demand_unhindered(self) -> None:
         """Nothing may be set off, and no row that refers to an entry may lose it."""
         deletes = [self.found.places[number] for number in self.states.deletes]
-        for event, some in (
-            (DELETE, deletes),
-            (INSERT, self.states.inserts),
-            (UPDATE, self.states.updates),
-        ):
-            changed = self._changed_columns() if event == UPDATE else frozenset()
-            why = self.hindrances.fired(event, changed) if some else None
-            if why is not None:
+        changed = self._changed_columns()
+        for event in self._events():
+            if (why := self.hindrances.fired(event, changed)) is not None:
                 raise NotWritten(f"{why[0]}; {why[1]}")
         self._demand_unreferred(DELETE, deletes, self.hindrances.referring(DELETE))
-        changed = self._changed_columns()
         places = [self.found.places[number] for number, _, _ in self.states.updates]
         self._demand_unreferred(UPDATE, places, self.hindrances.referring(UPDATE, changed))
+
+    def _events(self) -> list[str]:
+        """What is done, and what taking it back would do."""
+        states = self.states
+        deletes = states.deletes or (states.inserts and not self.undone)
+        inserts = states.inserts or (states.deletes and not self.undone)
+        asked = ((UPDATE, states.updates), (DELETE, deletes), (INSERT, inserts))
+        return [event for event, some in asked if some]
 
     def _demand_unreferred(
         self, event: str, places: Sequence[Place], references: Iterable[Any]
