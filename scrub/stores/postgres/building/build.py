@@ -14,7 +14,7 @@ from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.chunks import ChunkSql, clashes, put
 from scrub.stores.postgres.building.entry_sql import EntrySql
-from scrub.stores.postgres.building.keeper import keeping
+from scrub.stores.postgres.building.functions import making, resting
 from scrub.stores.postgres.building.loading import Loading, Undone, clashes_told
 from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.building.relations_made import (
@@ -24,9 +24,9 @@ from scrub.stores.postgres.building.relations_made import (
     is_identified_late,
 )
 from scrub.stores.postgres.building.session import BuildSession
-from scrub.stores.postgres.building.triggers import dropping_triggers, emptying
+from scrub.stores.postgres.building.triggers import dropping_triggers
 from scrub.stores.postgres.quoting import literal
-from scrub.stores.postgres.relations import PARTITIONED, find_relation, leaves_of
+from scrub.stores.postgres.relations import find_relation, leaves_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -123,13 +123,8 @@ class PostgresBuild:
 
     def _functions(self, state: State) -> Iterator[str]:
         duties = duties_in(self.method, state)
-        is_whole = (
-            find_relation(self.connection, self.place.schema, self.place.table_relation).kind
-            != PARTITIONED
-        )
         for entry in self.place.entries:
-            yield keeping(entry, duties)
-            yield emptying(entry, duties, is_whole)
+            yield from resting(entry) if state is State.REVERSING else making(entry, duties)
 
     def blockers(self) -> list[Blocker]:
         with self.session.watched():
