@@ -30,7 +30,7 @@ def sql_target(store: Store, table: Table, index: Index) -> SqlTarget | str:
 
 def _in_postgres(store: Store, table: Table, index: Index) -> SqlTarget:
     from scrub.stores.postgres.column_types import value_of
-    from scrub.stores.postgres.connections import connect, conninfo_of
+    from scrub.stores.postgres.connections import SEARCH_PATH, connect, conninfo_of
     from scrub.stores.postgres.quoting import identifier
     from scrub.stores.postgres.relations import columns_of, find_relation
 
@@ -59,7 +59,7 @@ def _in_postgres(store: Store, table: Table, index: Index) -> SqlTarget:
             for c in columns
         },
         row=row,
-        settings=(f"SET LOCAL search_path = pg_catalog, {identifier(schema)}, pg_temp",),
+        settings=(f"SET LOCAL search_path = {SEARCH_PATH}",),
     )
 
 

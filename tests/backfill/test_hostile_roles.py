@@ -203,7 +203,7 @@ def test_only_its_own_partitions_are_parts_of_a_table(database: Database) -> Non
             mallory.execute("INSERT INTO hers.t VALUES (1, 'forged')")
         database.run(
             "CREATE TABLE t_later PARTITION OF t FOR VALUES FROM (200) TO (300)",
-            "INSERT INTO t VALUES (150, 'in another'), (250, 'in a later one')",
+            "INSERT INTO t VALUES (150, 'in another'), (260, 'in a later one')",
             "INSERT INTO t_later VALUES (251, 'by its own name')",
             "UPDATE t SET k = k + 100 WHERE k IN (5, 150)",
         )

@@ -92,7 +92,8 @@ def writes(state_number: int) -> Iterator[str]:
         (name, deed) for name in (FIRST, LAST, AT_COMMIT) for deed in DEEDS
     ):
         k = base + 10 * n
-        yield f"INSERT INTO t VALUES ({k}, 'plain {k}', NULL), ({k + 1}, 'first {k}', '{name}:{deed}')"
+        deeds = f"'{name}:{deed}'"
+        yield f"INSERT INTO t VALUES ({k}, 'plain {k}', NULL), ({k + 1}, 'first {k}', {deeds})"
         yield f"INSERT INTO t VALUES ({k + 2}, 'second {k}')"
         yield f"UPDATE t SET v = v || '-', s = '{name}:{deed}' WHERE k = {k + 2}"
         yield f"DELETE FROM t WHERE k = {k + 2}"

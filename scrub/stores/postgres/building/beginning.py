@@ -15,7 +15,7 @@ from scrub.stores.postgres.building.functions import making
 from scrub.stores.postgres.building.ownership import demand_able, giving, owner_of
 from scrub.stores.postgres.building.relations_made import creating
 from scrub.stores.postgres.building.triggers import creating_triggers
-from scrub.stores.postgres.connections import SEE_ALL_ROWS, first_line, require_psycopg
+from scrub.stores.postgres.connections import SEARCH_PATH, SEE_ALL_ROWS, first_line, require_psycopg
 from scrub.stores.postgres.quoting import identifier, qualified
 from scrub.stores.postgres.relations import (
     PARTITIONED,
@@ -119,7 +119,7 @@ def _make(
     owner = owner or owner_of(brief.connection, relation.oid)
     demand_able(brief.connection, owner, relation, entries[0].schema)
     version = brief.connection.info.server_version
-    brief.execute(f"SET LOCAL search_path = {entries[0].search_path}")
+    brief.execute(f"SET LOCAL search_path = {SEARCH_PATH}")
     for entry in entries:
         _demand_absent(brief.connection, table, entry)
         _demand_immutable(brief, entry)

@@ -23,12 +23,6 @@ from scrub.stores.postgres.relations import PARTITIONED, ServerRelation, columns
 if TYPE_CHECKING:
     import psycopg
 
-SEARCH_PATH = "pg_catalog, pg_temp"
-"""Where names in expressions are looked up: for every writer and for the builder alike.
-
-Only the server's own functions and operators are found; all others are written with their schema.
-"""
-
 _EQUAL = "OPERATOR(pg_catalog.=)"  # of every type that an expression can have
 _GENERATED_WHEN_READ = """
     SELECT attname FROM pg_attribute
@@ -75,10 +69,6 @@ class EntrySql(IndexNames):
     def covered(self) -> str:
         """Whether a row has an entry, never NULL."""
         return f"(({' AND '.join(self.conditions)}) IS TRUE)" if self.conditions else "true"
-
-    @property
-    def search_path(self) -> str:
-        return SEARCH_PATH
 
     @property
     def computed(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.firing import Firing, note_of, quoted_body
 from scrub.stores.postgres.building.putting import declared, putting, variables
 from scrub.stores.postgres.building.row_reading import RowReading
+from scrub.stores.postgres.connections import SEARCH_PATH
 from scrub.stores.postgres.quoting import identifier, literal
 
 _MARK = identifier(MARK)
@@ -39,7 +40,7 @@ def keeping(entry: EntrySql, duties: Duties) -> str:
     """The function for these duties, to be created or replaced."""
     return f"""
 CREATE OR REPLACE FUNCTION {entry.keeper}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {entry.search_path}
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SEARCH_PATH}
 AS {quoted_body(_body(entry, duties))}"""
 
 

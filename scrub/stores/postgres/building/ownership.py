@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import UsageError
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.functions import functions_of
+from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.relations import ServerRelation, leaves_of
 
@@ -71,7 +71,7 @@ def demand_able(
             )
 
 
-def giving(entry: EntrySql, owner: str) -> Iterator[str]:
+def giving(entry: IndexNames, owner: str) -> Iterator[str]:
     """What makes the role the owner of everything that belongs to an index."""
     name = identifier(owner)
     given = [f"ALTER TABLE IF EXISTS {relation} OWNER TO {name}" for relation in _relations(entry)]
@@ -82,5 +82,5 @@ def giving(entry: EntrySql, owner: str) -> Iterator[str]:
     yield f"DO {literal(f'BEGIN IF {condition} THEN {statements} END IF; END')}"
 
 
-def _relations(entry: EntrySql) -> tuple[str, ...]:
+def _relations(entry: IndexNames) -> tuple[str, ...]:
     return entry.relation, entry.temporary, entry.suspects

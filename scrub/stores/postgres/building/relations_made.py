@@ -7,6 +7,7 @@ from scrub.errors import StoreUnavailable
 from scrub.model.build import Method
 from scrub.model.entry_shape import MARK
 from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier
 
 NUMBER = "scrub_number"
@@ -95,13 +96,13 @@ def _cut(name: str, ending: str) -> str:
     return name.encode()[:room].decode(errors="ignore") + ending
 
 
-def dropping(entry: EntrySql) -> Iterator[str]:
+def dropping(entry: IndexNames) -> Iterator[str]:
     """What removes every relation of a build."""
     yield from dropping_helpers(entry)
     yield f"DROP TABLE IF EXISTS {entry.relation}"
 
 
-def dropping_helpers(entry: EntrySql) -> Iterator[str]:
+def dropping_helpers(entry: IndexNames) -> Iterator[str]:
     """What removes all but the index table."""
     yield f"DROP TABLE IF EXISTS {entry.temporary}"
     yield f"DROP TABLE IF EXISTS {entry.suspects}"

@@ -11,7 +11,9 @@ from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.firing import Firing, note_of, quoted_body
+from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.building.row_reading import NAMES_NOW, RowReading, as_text
+from scrub.stores.postgres.connections import SEARCH_PATH
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.relations import ServerRelation
 
@@ -38,7 +40,7 @@ def creating_triggers(
 
 
 def dropping_triggers(
-    entry: EntrySql, table: ServerRelation, leaves: Sequence[ServerRelation]
+    entry: IndexNames, table: ServerRelation, leaves: Sequence[ServerRelation]
 ) -> Iterator[str]:
     keep, truncate = _names(entry)
     yield f"DROP TRIGGER IF EXISTS {keep} ON {table.sql}"
@@ -48,7 +50,7 @@ def dropping_triggers(
     yield f"DROP FUNCTION IF EXISTS {entry.emptier}()"
 
 
-def _names(entry: EntrySql) -> tuple[str, str]:
+def _names(entry: IndexNames) -> tuple[str, str]:
     return identifier(entry.name_with("keep")), identifier(entry.name_with("truncate"))
 
 
@@ -71,7 +73,7 @@ def emptying(entry: EntrySql, duties: Duties, is_whole: bool) -> str:
     look = Firing(entry, "BEFORE STATEMENT", on_others=_DETACHED).look()
     return f"""
 CREATE OR REPLACE FUNCTION {entry.emptier}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {entry.search_path}
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SEARCH_PATH}
 AS {
         quoted_body(f'''{note_of(entry)}
 DECLARE
