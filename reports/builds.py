@@ -50,7 +50,9 @@ def _lines(build: BackfillStatus) -> Iterator[str]:
         return
     yield from _why(build)
     yield from _how_far(build)
-    if build.state is not State.PUBLIC:
+    if build.state is State.PUBLIC:
+        yield from _what_fits_no_longer(build)
+    else:
         yield from _how_to_go_on(build)
 
 
@@ -95,6 +97,16 @@ def _how_to_go_on(build: BackfillStatus) -> Iterator[str]:
         yield f"  if nobody runs it: scrub backfill resume {build.table} {build.indexes[0]}"
     for writer in build.waiting_for:
         yield f"  writing now: {writer}"
+
+
+def _what_fits_no_longer(build: BackfillStatus) -> Iterator[str]:
+    named = f"{build.table} {' '.join(build.indexes)}"
+    yield from (f"  to be renewed: {line}" for line in build.to_renew)
+    if build.to_renew:
+        yield f"  correct the catalog where it is the catalog's turn: scrub backfill renew {named}"
+    yield from (f"  to be checked: {line}" for line in build.to_check)
+    if build.to_check:
+        yield f"  look at its entries: scrub backfill verify {named}"
 
 
 def _why(build: BackfillStatus) -> Iterator[str]:

@@ -85,6 +85,18 @@ def drop_preview(request: BackfillRequest) -> list[BackfillStatus]:
     return _backfill_of(request).to_drop()
 
 
+def renew_functions(
+    request: BackfillRequest, *, on_progress: ProgressListener = ignore_progress
+) -> list[BackfillStatus]:
+    """Make anew what keeps indexes that are public: for a table that was altered or restored."""
+    return _backfill_of(request).renew(on_progress)
+
+
+def renew_preview(request: BackfillRequest) -> list[BackfillStatus]:
+    """What `renew_functions` would make anew; refuses what it would refuse."""
+    return _backfill_of(request).to_renew()
+
+
 def adjust_backfill(request: BackfillRequest, **values: object) -> BackfillStatus:
     """Change the pace of a build that runs (`rows_per_second`), or pause it (`paused`)."""
     return _backfill_of(request, all_if_none=True).adjust(**values)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from repair.building import Builder
 from repair.chunk_tasks import work_off_in_tasks
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Gate = Callable[[Sequence[str]], "str | None"]
 """Checks indexes of the table; returns what is wrong with them."""
 
+Result = TypeVar("Result")
 _AT_ONCE = 0.1
 _NAMED = 5
 
@@ -48,7 +49,7 @@ class PostgresBackfill:
     def plan(self) -> BackfillPlan:
         """What `run` would do; nothing is changed."""
         with self._opened() as builds:
-            entries = builds.rehearse(self.table, self.indexes, self._method)
+            entries = builds.rehearse(self.table, self.indexes, self._method, self.request.owner)
             rows = builds.rows_expected(self.table)
         asked = self.request.chunk_seconds
         seconds = f"{asked or CHUNK_SECONDS:g} s" + (
@@ -99,8 +100,9 @@ class PostgresBackfill:
                 self.indexes,
                 self._method,
                 self.request.rows_per_second,
+                self.request.owner,
             )
-            build = self._insistently(begin, builds, on_progress)
+            build = self._insistently(begin, builds, "create triggers", on_progress)
             return self._go_on(build, session, gate, on_progress)
 
     def resume(
@@ -122,14 +124,16 @@ class PostgresBackfill:
         """Take back a build, also one that another process runs."""
         with self._opened() as builds:
             record = self._unfinished(builds)
-            build = builds.take_over(self.table, record, max(self.request.wait_limit, _AT_ONCE))
+            patience = max(self.request.wait_limit, _AT_ONCE)
+            build = builds.take_over_to_remove(self.table, record, patience)
             self._unfinished(builds)  # it may have come to its end before it could be stopped
             return self._remove(build, CANCELLED, on_progress)
 
     def drop(self, on_progress: ProgressListener) -> BackfillStatus:
         """Remove an index that is public, with what keeps it."""
         with self._opened() as builds:
-            build = builds.take_over(self.table, self._public(builds))
+            (index,) = self.indexes
+            build = builds.take_over_to_remove(self.table, self._public(builds, index))
             return self._remove(build, DROPPED, on_progress)
 
     def to_cancel(self) -> list[BackfillStatus]:
@@ -138,13 +142,29 @@ class PostgresBackfill:
 
     def to_drop(self) -> list[BackfillStatus]:
         """What `drop` would remove; refused is what it would refuse."""
-        return self._to_remove(self._public)
+        (index,) = self.indexes
+        return self._to_remove(lambda builds: self._public(builds, index))
 
     def _to_remove(self, chosen: Callable[[PostgresBuilds], Build]) -> list[BackfillStatus]:
         with self._opened() as builds:
             record = chosen(builds)
-            builds.entries_of(self.table, record)
+            builds.names_of(self.table, record)
             return [self._status(builds, record)]
+
+    def renew(self, on_progress: ProgressListener) -> list[BackfillStatus]:
+        """Make the functions of public indexes anew, as the catalog describes them now."""
+        with self._opened() as builds:
+            records = [self._public(builds, index) for index in self.indexes]
+            make = partial(builds.renew, self.table, self.indexes, self.request.owner)
+            self._insistently(make, builds, "rename columns", on_progress)
+            return [self._status(builds, record) for record in records]
+
+    def to_renew(self) -> list[BackfillStatus]:
+        """The indexes whose functions `renew` would make anew; refused is what it would refuse."""
+        with self._opened() as builds:
+            records = [self._public(builds, index) for index in self.indexes]
+            builds.rehearse_renewal(self.table, self.indexes, self.request.owner)
+            return [self._status(builds, record) for record in records]
 
     def adjust(self, **values: object) -> BackfillStatus:
         """Change the pace of a build that runs, or pause it."""
@@ -173,8 +193,7 @@ class PostgresBackfill:
             )
         return record
 
-    def _public(self, builds: PostgresBuilds) -> Build:
-        (index,) = self.indexes
+    def _public(self, builds: PostgresBuilds, index: Index) -> Build:
         for record in builds.of_table(self.table):
             if record.indexes == (index.name,) and record.state is State.PUBLIC:
                 return record
@@ -256,10 +275,11 @@ class PostgresBackfill:
 
     def _insistently(
         self,
-        begin: Callable[[], PostgresBuild],
+        begin: Callable[[], Result],
         builds: PostgresBuilds,
+        what: str,
         on_progress: ProgressListener,
-    ) -> PostgresBuild:
+    ) -> Result:
         limit = self.request.wait_limit
         deadline = time.monotonic() + limit
         while True:
@@ -270,11 +290,11 @@ class PostgresBackfill:
                     names = "; ".join(b.description for b in builds.writers(self.table)[:_NAMED])
                     raise StoreUnavailable(
                         f"for {limit:g} seconds, transactions on {self.table.name} left no moment "
-                        f"in which to create triggers: {names or error}",
+                        f"in which to {what}: {names or error}",
                         hint="nothing was begun: end them, or give --wait-limit more seconds, and "
                         "run again",
                     ) from error
-                on_progress(Progress(phase="waiting for a moment in which to create triggers"))
+                on_progress(Progress(phase=f"waiting for a moment in which to {what}"))
                 time.sleep(WATCH_SECONDS)
 
     def _remove(
@@ -300,7 +320,12 @@ class PostgresBackfill:
         with self._opened() as builds:
             status = self._status(builds, builds.builds.get(builds.connection, place.build))
         # Published indexes have a record each; what was counted is that of the first.
-        return replace(status, indexes=tuple(entry.index for entry in place.entries))
+        return replace(status, indexes=tuple(of.index for of in place.made))
+
+    def _is_standing(self, record: Build) -> bool:
+        """Whether it is public, and the catalog still knows it."""
+        known = {index.name for index in self.table.indexes}
+        return record.state is State.PUBLIC and set(record.indexes) <= known
 
     def _status(self, builds: PostgresBuilds, record: Build) -> BackfillStatus:
         runner = builds.holder(self.table) if record.state not in ENDED else None
@@ -311,6 +336,7 @@ class PostgresBackfill:
         waiting: tuple[str, ...] = ()
         if record.state not in (*ENDED, State.BACKFILLING, State.MERGING):
             waiting = tuple(b.description for b in builds.writers(self.table))
+        standing = builds.standing(self.table, record) if self._is_standing(record) else []
         return BackfillStatus(
             table=self.table.name,
             indexes=record.indexes,
@@ -332,6 +358,8 @@ class PostgresBackfill:
             started=record.started,
             changed=record.changed,
             waiting_for=waiting,
+            to_renew=tuple(line for of in standing for line in of.to_renew),
+            to_check=tuple(line for of in standing for line in of.to_check),
         )
 
 

@@ -138,6 +138,17 @@ class DeltaBackfill:
             )
         return found
 
+    def renew(self, on_progress: ProgressListener) -> list[BackfillStatus]:  # noqa: ARG002
+        """Refused: an index that follows its table has no functions in any database."""
+        return self.to_renew()
+
+    def to_renew(self) -> list[BackfillStatus]:
+        raise UsageError(
+            f"indexes of table {self.table.name} follow it from outside, so there are no functions "
+            "to be made anew",
+            hint=f"scrub backfill status {self.table.name} shows what there is",
+        )
+
     def _demand_no_pace(self) -> None:
         """Refuse what only builds in a database heed, rather than pass over it in silence."""
         given = {

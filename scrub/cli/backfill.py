@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub backfill`: builds indexes while their table is written to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -35,6 +35,9 @@ _pace = click.option("--rows-per-second", type=click.IntRange(min=1), metavar="N
                      help="Read at most so many rows of the table a second.")  # fmt: skip
 _wait = click.option("--wait-limit", type=click.FloatRange(min=0), default=60.0, show_default=True,
                      metavar="SECONDS", help="How long to wait for others.")  # fmt: skip
+_owner = click.option("--owner", metavar="ROLE",
+                      help="Who owns the index and its functions, which act with this role's "
+                      "rights. (PostgreSQL)  [default: the owner of the table]")  # fmt: skip
 _format = click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
                        show_default=True, help="How the result is written.")  # fmt: skip
 
@@ -62,6 +65,7 @@ def _gently(command: Any) -> Any:
               help="Writers keep the new index from the start, or record what they do, to be "
               "merged in afterwards. (PostgreSQL)  [default: merge, or init_put if an index is "
               "unique]")  # fmt: skip
+@_owner
 @_pace
 @_gently
 @_wait
@@ -160,7 +164,7 @@ def cancel(execute: bool, format_: str, **given: Any) -> None:
         return
     with shown_progress() as on_progress:
         status = cancel_backfill(request, on_progress=on_progress)
-    _show(status, format_)
+    _show([status], format_)
 
 
 @backfill.command()
@@ -180,7 +184,31 @@ def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
         return
     with shown_progress() as on_progress:
         status = drop_index(request, on_progress=on_progress)
-    _show(status, format_)
+    _show([status], format_)
+
+
+@backfill.command()
+@_table
+@_indexes
+@options.catalog
+@_owner
+@_wait
+@_execute
+@_format
+def renew(execute: bool, format_: str, **given: Any) -> None:
+    """Make anew what keeps indexes that were built here.
+
+    For functions of an earlier version of scrub, and for a table that was restored or altered.
+    """
+    from scrub.app.backfill import renew_functions, renew_preview
+
+    request = BackfillRequest(**given)
+    if not execute:
+        _show_before(renew_preview(request), "would get new functions", format_)
+        return
+    with shown_progress() as on_progress:
+        found = renew_functions(request, on_progress=on_progress)
+    _show(found, format_)
 
 
 @backfill.command()
@@ -225,15 +253,15 @@ def _interruptible(request: BackfillRequest) -> Iterator[None]:
 
 
 def _finish(status: BackfillStatus, format_: str) -> NoReturn:
-    _show(status, format_)
+    _show([status], format_)
     raise SystemExit(0 if status.state is State.PUBLIC else _FAILED_EXIT_CODE)
 
 
-def _show(status: BackfillStatus, format_: str) -> None:
+def _show(found: Sequence[BackfillStatus], format_: str) -> None:
     from reports.builds import builds_as_json, builds_as_text
 
     interrupts.demand_none()
-    click.echo(builds_as_json([status]) if format_ == "json" else builds_as_text([status]))
+    click.echo(builds_as_json(found) if format_ == "json" else builds_as_text(found))
 
 
 def _show_before(found: list[BackfillStatus], what: str, format_: str) -> None:

@@ -34,6 +34,7 @@ class BackfillRequest:
     chunk_seconds: float | None = None  # None: short while others write
     wait_limit: float = 60.0
     pause_file: Path | None = None
+    owner: str | None = None  # of index tables and functions; None: whoever owns the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,8 @@ class BackfillStatus:
     started: datetime | None = None
     changed: datetime | None = None
     waiting_for: tuple[str, ...] = field(default=())
+    to_renew: tuple[str, ...] = field(default=())  # what `renew` would put in order
+    to_check: tuple[str, ...] = field(default=())  # what only another build or a repair would
     shown_version: int | None = None  # of the table, where tables have versions
     table_version: int | None = None
 

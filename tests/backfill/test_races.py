@@ -15,7 +15,7 @@ from psycopg import errors
 
 from scrub.model.build import INIT_PUT_DUTIES, Duties, Duty, Method, State
 from scrub.stores.building import LOAD, Step
-from scrub.stores.postgres.building import beginning, build, keeper, merging
+from scrub.stores.postgres.building import functions, keeper, merging
 from scrub.stores.postgres.building.builds import Range
 from scrub.stores.postgres.building.chunks import ChunkSql
 from scrub.stores.postgres.building.entry_sql import Arbiter, EntrySql
@@ -593,15 +593,14 @@ def test_truncate_empties_the_index_or_its_entries_would_be_left(
     database: Database, monkeypatch: pytest.MonkeyPatch, rule: bool
 ) -> None:
     if not rule:
-        for module in (beginning, build):
-            monkeypatch.setattr(
-                module,
-                "emptying",
-                lambda entry, *_: (
-                    f"CREATE OR REPLACE FUNCTION {entry.emptier}() RETURNS trigger "
-                    "LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
-                ),
-            )
+        monkeypatch.setattr(
+            functions,
+            "emptying",
+            lambda entry, *_: (
+                f"CREATE OR REPLACE FUNCTION {entry.emptier}() RETURNS trigger "
+                "LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+            ),
+        )
     with building(database, kv_table(unique=False), Method.INIT_PUT, TABLE, ROWS) as ground:
         ground.arrive_at(State.BACKFILLING)
         database.run("TRUNCATE t")
@@ -785,9 +784,7 @@ def test_entries_with_null_are_told_apart_by_their_row_or_two_would_clash(
     database: Database, monkeypatch: pytest.MonkeyPatch, method: Method, rule: bool
 ) -> None:
     if not rule:
-        by_value = property(
-            lambda entry: (Arbiter(tuple(part.name for part in entry.indexed), None, True),)
-        )
+        by_value = property(lambda entry: (Arbiter(entry.indexed, None, True),))
         monkeypatch.setattr(EntrySql, "arbiters", by_value)
     rows = "INSERT INTO t VALUES (1, NULL), (2, NULL)"
     table = kv_table(unique=True, nullable=True)

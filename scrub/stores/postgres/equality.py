@@ -33,7 +33,7 @@ _EQUALITIES = """
         FROM pg_catalog.pg_opclass q
         JOIN pg_catalog.pg_am m ON m.oid = q.opcmethod AND m.amname = 'btree'
         JOIN pg_catalog.pg_type i ON i.oid = q.opcintype
-        JOIN pg_catalog.pg_amop w ON w.amopfamily = q.opcfamily AND w.amopstrategy = 3
+        JOIN pg_catalog.pg_amop w ON w.amopfamily = q.opcfamily AND w.amopstrategy = %s
             AND w.amoplefttype = q.opcintype AND w.amoprighttype = q.opcintype
         JOIN pg_catalog.pg_operator o ON o.oid = w.amopopr
         JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace
@@ -55,9 +55,20 @@ _EQUALITIES = """
 """
 
 
+UP_TO, EQUAL, AT_LEAST, ABOVE = 2, 3, 4, 5
+"""What the server calls these operators of a B-tree: its strategies."""
+
+
 def equalities_of(connection: "psycopg.Connection[Any]", relation: int) -> dict[str, str | None]:
     """For each column of the relation, `OPERATOR(schema.=)`; None if its type has no order."""
-    rows = connection.execute(_EQUALITIES, (relation, relation)).fetchall()
+    return operators_of(connection, relation, EQUAL)
+
+
+def operators_of(
+    connection: "psycopg.Connection[Any]", relation: int, strategy: int
+) -> dict[str, str | None]:
+    """The same for another operator of the same class."""
+    rows = connection.execute(_EQUALITIES, (relation, relation, strategy)).fetchall()
     return {
         # The name of an operator is never quoted; it consists of signs only.
         name: f"OPERATOR({identifier(schema)}.{operator})" if operator else None

@@ -11,10 +11,11 @@ from scrub.stores.postgres.building.briefly import Brief, briefly, patience
 from scrub.stores.postgres.building.build import EXCLUSIVE_MILLISECONDS
 from scrub.stores.postgres.building.builds import Builds
 from scrub.stores.postgres.building.entry_sql import EntrySql, entry_sql
-from scrub.stores.postgres.building.keeper import keeping
+from scrub.stores.postgres.building.functions import making
+from scrub.stores.postgres.building.ownership import demand_able, giving, owner_of
 from scrub.stores.postgres.building.relations_made import creating
-from scrub.stores.postgres.building.triggers import creating_triggers, emptying
-from scrub.stores.postgres.connections import first_line, require_psycopg
+from scrub.stores.postgres.building.triggers import creating_triggers
+from scrub.stores.postgres.connections import SEARCH_PATH, SEE_ALL_ROWS, first_line, require_psycopg
 from scrub.stores.postgres.quoting import identifier, qualified
 from scrub.stores.postgres.relations import (
     PARTITIONED,
@@ -64,8 +65,12 @@ def begin(
     entries: Sequence[EntrySql],
     method: Method,
     rows_per_second: int | None,
+    owner: str | None = None,
 ) -> int:
-    """Make relations, functions and triggers, and record the build. Raises GaveWay."""
+    """Make relations, functions and triggers, and record the build. Raises GaveWay.
+
+    All of it, but not the record, belongs to the owner: of the table, unless another is named.
+    """
     builds = Builds(schema)
     relation = find_relation(connection, schema, table.relation)
     leaves = leaves_of(connection, relation)
@@ -73,7 +78,7 @@ def begin(
     with briefly(connection, _SECONDS_UNSEEN) as brief:
         brief.execute(f"SET LOCAL lock_timeout = {int(patient * 1000)}")
         builds.create(connection)
-        _make(brief, relation, table, entries, method)
+        _make(brief, relation, table, entries, method, owner)
         # Last, and briefly: writers queue behind whoever waits for this lock.
         brief.live(patient)
         brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
@@ -92,11 +97,12 @@ def rehearse(
     table: Table,
     entries: Sequence[EntrySql],
     method: Method,
+    owner: str | None = None,
 ) -> None:
     """Refuse what `begin` would: all but triggers is made, and taken back at once."""
     relation = find_relation(connection, schema, table.relation)
     with connection.transaction(force_rollback=True):
-        _make(Brief(connection), relation, table, entries, method)
+        _make(Brief(connection), relation, table, entries, method, owner)
     _demand_owned(connection, schema, table, [relation, *leaves_of(connection, relation)])
 
 
@@ -106,18 +112,21 @@ def _make(
     table: Table,
     entries: Sequence[EntrySql],
     method: Method,
+    owner: str | None,
 ) -> None:
     """Relations and functions, which nobody else knows of yet."""
-    duties, is_whole = duties_in(method, State.DELETE_ONLY), relation.kind != PARTITIONED
+    duties = duties_in(method, State.DELETE_ONLY)
+    owner = owner or owner_of(brief.connection, relation.oid)
+    demand_able(brief.connection, owner, relation, entries[0].schema)
     version = brief.connection.info.server_version
-    brief.execute(f"SET LOCAL search_path = {entries[0].search_path}")
+    brief.execute(f"SET LOCAL search_path = {SEARCH_PATH}")
     for entry in entries:
         _demand_absent(brief.connection, table, entry)
         _demand_immutable(brief, entry)
         for statement in creating(entry, version, method):
             brief.execute(statement)
-        brief.execute(keeping(entry, duties))
-        brief.execute(emptying(entry, duties, is_whole))
+        for statement in (*making(entry, duties), *giving(entry, owner)):
+            brief.execute(statement)
 
 
 def rights_needed(schema: str, table: Table) -> str:
@@ -148,6 +157,12 @@ def _demand_buildable(
 ) -> None:
     if relation.kind not in (TABLE, PARTITIONED):
         raise RelationMismatch(f"{relation.label} is not a table, so no index can be kept on it")
+    if relation.is_filtered:
+        raise RelationMismatch(
+            f"{relation.label}: row security hides rows from this role, so an index of all rows "
+            "cannot be built",
+            hint=SEE_ALL_ROWS,
+        )
     if relation.has_children:
         raise RelationMismatch(
             f"{relation.label} has tables that inherit from it, whose rows no trigger of it sees",
@@ -202,8 +217,8 @@ def _demand_immutable(brief: Brief, entry: EntrySql) -> None:
         except psycopg.ProgrammingError as error:
             raise UsageError(
                 f"index {entry.index}: the database cannot keep {expression}: {first_line(error)}",
-                hint="use only the row's own values, functions that are IMMUTABLE, and for those "
-                f"outside pg_catalog and {entry.schema} also the name of their schema",
+                hint="use only the row's own values and functions that are IMMUTABLE, and write "
+                "those that are not in pg_catalog with the name of their schema",
             ) from error
     brief.execute(f"DROP TABLE {trial}")
 

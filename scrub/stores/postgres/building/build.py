@@ -14,7 +14,7 @@ from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.chunks import ChunkSql, clashes, put
 from scrub.stores.postgres.building.entry_sql import EntrySql
-from scrub.stores.postgres.building.keeper import keeping
+from scrub.stores.postgres.building.functions import making, resting
 from scrub.stores.postgres.building.loading import Loading, Undone, clashes_told
 from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.building.relations_made import (
@@ -24,9 +24,9 @@ from scrub.stores.postgres.building.relations_made import (
     is_identified_late,
 )
 from scrub.stores.postgres.building.session import BuildSession
-from scrub.stores.postgres.building.triggers import dropping_triggers, emptying
+from scrub.stores.postgres.building.triggers import dropping_triggers
 from scrub.stores.postgres.quoting import literal
-from scrub.stores.postgres.relations import PARTITIONED, find_relation, leaves_of
+from scrub.stores.postgres.relations import find_relation, leaves_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -45,7 +45,7 @@ class PostgresBuild:
     def __init__(self, place: BuildPlace, puts_plainly: bool = True) -> None:
         self.place = place
         self.builds = Builds(place.schema)
-        self.session = BuildSession(place.conninfo, place.entries[0].search_path)
+        self.session = BuildSession(place.conninfo)
         self.loading = Loading(place, self.builds, self.session, puts_plainly)
 
     @property
@@ -80,7 +80,7 @@ class PostgresBuild:
 
     @property
     def indexes(self) -> tuple[str, ...]:
-        return tuple(entry.index for entry in self.place.entries)
+        return tuple(of.index for of in self.place.made)
 
     def advance(self, state: State, failure: str | None = None) -> None:
         """Compile and record in one transaction; functions are replaced without any lock."""
@@ -122,14 +122,12 @@ class PostgresBuild:
         return self.connection.execute(query, (entry.relation,)).fetchone() is not None
 
     def _functions(self, state: State) -> Iterator[str]:
-        duties = duties_in(self.method, state)
-        is_whole = (
-            find_relation(self.connection, self.place.schema, self.place.table_relation).kind
-            != PARTITIONED
-        )
+        if state is State.REVERSING:
+            for names in self.place.made:
+                yield from resting(names)
+            return
         for entry in self.place.entries:
-            yield keeping(entry, duties)
-            yield emptying(entry, duties, is_whole)
+            yield from making(entry, duties_in(self.method, state))
 
     def blockers(self) -> list[Blocker]:
         with self.session.watched():
@@ -307,14 +305,15 @@ class PostgresBuild:
             table = find_relation(self.connection, self.place.schema, self.place.table_relation)
             leaves = leaves_of(self.connection, table)
             self._keep_writers_out(brief, "ACCESS EXCLUSIVE")
-            for entry in self.place.entries:
-                for statement in (*dropping_triggers(entry, table, leaves), *dropping(entry)):
+            for names in self.place.made:
+                for statement in (*dropping_triggers(names, table, leaves), *dropping(names)):
                     brief.execute(statement)
             self.builds.change(self.connection, self.place.build, state=State.REVERSED)
 
     def _keep_writers_out(self, brief: Brief, mode: str) -> None:
         brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
-        brief.execute(f"LOCK TABLE {self.place.entries[0].table} IN {mode} MODE")
+        table = find_relation(self.connection, self.place.schema, self.place.table_relation)
+        brief.execute(f"LOCK TABLE {table.sql} IN {mode} MODE")
 
     def _demand_runner(self, record: Build | None = None) -> None:
         found = record or self.builds.get(self.connection, self.place.build)

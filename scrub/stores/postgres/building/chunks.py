@@ -15,7 +15,9 @@ from scrub.model.build import Method, State
 from scrub.model.entry_shape import MARK
 from scrub.stores.building import LOAD
 from scrub.stores.postgres.building.builds import Builds, Range
-from scrub.stores.postgres.building.entry_sql import Arbiter, EntrySql, KeyColumn
+from scrub.stores.postgres.building.entry_parts import Arbiter, KeyColumn
+from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.key_ranges import typed, up_to, within
 from scrub.stores.postgres.building.relations_made import is_identified_late
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.writers import OTHERS_WRITE
@@ -84,15 +86,14 @@ class ChunkSql:
 
     def _up_to_the_last(self, of: Range) -> str:
         """Rows of the chunk; if so few are left that it has no last one, all of the range."""
-        names = ", ".join(f"r.{key.name}" for key in self._keys)
         if of.upper_key is not None:
-            ends = _typed(self._keys, of.upper_key)
+            ends = typed(self._keys, of.upper_key)
         else:
             order = ", ".join(f"{key.name} DESC" for key in self._keys)
             of_table = f"FROM {self.entries[0].table} ORDER BY {order} LIMIT 1"
             ends = [f"(SELECT {key.name} {of_table})" for key in self._keys]
-        last = ", ".join(f"coalesce((SELECT k{n} FROM last), {end})" for n, end in enumerate(ends))
-        return f"({names}) <= ({last})"
+        last = [f"coalesce((SELECT k{n} FROM last), {end})" for n, end in enumerate(ends)]
+        return up_to(self._keys, last)
 
     def fast(self, of: Range, rows: int) -> str:
         """Scan and put; the position moves on only if every entry found its place.
@@ -115,7 +116,9 @@ class ChunkSql:
         is the writer's, and must not take the position along to where it goes.
         """
         keys = ", ".join(f"r.{key.name} AS k{n}" for n, key in enumerate(self._keys))
-        same = " AND ".join(f"r.{key.name} = l.k{n}" for n, key in enumerate(self._keys))
+        same = " AND ".join(
+            f"r.{key.name} {key.equality} l.k{n}" for n, key in enumerate(self._keys)
+        )
         table = self.entries[0].table
         scanned = (
             ("listed", f"MATERIALIZED (SELECT {keys} FROM {self._next(of, rows)})"),
@@ -272,17 +275,21 @@ def _suspected(number: int, entry: EntrySql) -> Iterator[tuple[str, str]]:
     puts = " UNION ALL ".join(
         f"SELECT * FROM put_{number}_{arbiter}" for arbiter in range(len(entry.arbiters))
     )
+    owner = ", ".join(f"o{n}" for n in range(len(entry.primary_key)))
+    same = " AND ".join(f"k{n} {key.equality} o{n}" for n, key in enumerate(entry.primary_key))
     yield (
         f"suspected_{number}",
         f"(INSERT INTO {entry.suspects} SELECT {keys} FROM scanned WHERE h{number} "
-        f"AND ({keys}) NOT IN ({puts}))",
+        f"AND NOT EXISTS (SELECT FROM ({puts}) AS p({owner}) WHERE {same}))",
     )
 
 
 def clashes(entry: EntrySql, arbiter: Arbiter, source: str) -> str:
     """Entries of the source in whose place another entry is: key, row and owner, as text."""
-    equal = "=" if arbiter.owners_may_differ else "IS NOT DISTINCT FROM"
-    on = " AND ".join(f"t.{name} {equal} e.{name}" for name in arbiter.columns)
+    on = " AND ".join(
+        part.equal("t", "e") if arbiter.owners_may_differ else part.same("t", "e")
+        for part in arbiter.parts
+    )
     key = ", ".join(f"e.{part.name}::text" for part in entry.indexed)
     row = ", ".join(f"e.{name}::text" for name in entry.owner)
     owner = ", ".join(f"t.{name}::text" for name in entry.owner)
@@ -293,21 +300,3 @@ def clashes(entry: EntrySql, arbiter: Arbiter, source: str) -> str:
         WHERE NOT t.{_MARK} AND NOT ({entry.same_entry("t", "e")})
         ORDER BY 1, 2 LIMIT 10
     """
-
-
-def within(
-    keys: Sequence[KeyColumn], after: Sequence[str] | None, up_to: Sequence[str] | None
-) -> str:
-    """Rows of the table, called r, between two keys."""
-    names = ", ".join(f"r.{key.name}" for key in keys)
-    conditions = [
-        f"({names}) {operator} ({', '.join(_typed(keys, values))})"
-        for operator, values in ((">", after), ("<=", up_to))
-        if values is not None
-    ]
-    return " AND ".join(conditions) or "true"
-
-
-def _typed(keys: Sequence[KeyColumn], values: Sequence[str]) -> list[str]:
-    pairs = zip(keys, values, strict=True)
-    return [f"{literal(value)}::{key.type}" for key, value in pairs]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An index table and the entries that rows have in it, as SQL."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,67 +12,33 @@ from scrub.errors import RelationMismatch, UsageError
 from scrub.model.entry_shape import MARK
 from scrub.model.predicate import ColumnTerm
 from scrub.model.table import EntryColumn, Index, Nulls, Table
+from scrub.stores.postgres.building.entry_parts import Arbiter, EntryPart, KeyColumn, SourceColumn
+from scrub.stores.postgres.building.index_names import IndexNames
+from scrub.stores.postgres.building.sources import Sources, sources_of
 from scrub.stores.postgres.column_types import ServerColumn, sql_type
 from scrub.stores.postgres.expressions import to_sql
-from scrub.stores.postgres.quoting import identifier, qualified
-from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
+from scrub.stores.postgres.quoting import identifier
+from scrub.stores.postgres.relations import PARTITIONED, ServerRelation, columns_of, find_relation
 
 if TYPE_CHECKING:
     import psycopg
 
-_NAME_BYTES_MAX = 63
+_EQUAL = "OPERATOR(pg_catalog.=)"  # of every type that an expression can have
 _GENERATED_WHEN_READ = """
     SELECT attname FROM pg_attribute
     WHERE attrelid = %s AND attgenerated = 'v' AND attname = ANY(%s)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class KeyColumn:
-    """A column of the table's primary key; its values travel as text."""
-
-    name: str  # quoted
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class EntryPart:
-    """A column of an index table, and what a row puts into it."""
-
-    name: str  # quoted
-    value: str  # an expression over the table's columns
-    nullable: bool
-    is_computed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Arbiter:
-    """A unique index that identifies entries; all of them, or those that satisfy its condition."""
-
-    columns: tuple[str, ...]
-    condition: str | None
-    owners_may_differ: bool  # whether entries of two rows can have the same key
-
-    @property
-    def target(self) -> str:
-        """What ON CONFLICT calls it."""
-        where = f" WHERE {self.condition}" if self.condition else ""
-        return f"({', '.join(self.columns)}){where}"
-
-    @property
-    def distinct(self) -> str:
-        """What SELECT needs where rows may share a key: no statement may put one twice."""
-        return f"DISTINCT ON ({', '.join(self.columns)}) " if self.owners_may_differ else ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntrySql:
+class EntrySql(IndexNames):
     """One index of a table, with everything that statements about its entries need."""
 
-    index: str
-    schema: str
+    table_name: str  # in the catalog
     table: str  # quoted, with its schema
-    relation_name: str
+    table_number: int
+    is_partitioned: bool
+    sources: tuple[SourceColumn, ...]  # all that entries are made of
     primary_key: tuple[KeyColumn, ...]
     indexed: tuple[EntryPart, ...]
     suffix: tuple[EntryPart, ...]
@@ -94,51 +61,14 @@ class EntrySql:
         return ", ".join(f"{part.value} AS {part.name}" for part in self.parts)
 
     @property
+    def typed_values(self) -> str:
+        """The same in types without a length: a column may be widened later."""
+        return ", ".join(f"({part.value})::{part.type} AS {part.name}" for part in self.parts)
+
+    @property
     def covered(self) -> str:
         """Whether a row has an entry, never NULL."""
         return f"(({' AND '.join(self.conditions)}) IS TRUE)" if self.conditions else "true"
-
-    @property
-    def relation(self) -> str:
-        return qualified(self.schema, self.relation_name)
-
-    @property
-    def temporary(self) -> str:
-        """Where writers record what they do while the index is loaded."""
-        return qualified(self.schema, self.name_with("recorded"))
-
-    @property
-    def suspects(self) -> str:
-        """Rows whose entry another row may have taken."""
-        return qualified(self.schema, self.name_with("suspects"))
-
-    @property
-    def keeper(self) -> str:
-        """The function that keeps the index when the table is written to."""
-        return qualified(self.schema, self.name_with("keep"))
-
-    @property
-    def emptier(self) -> str:
-        """The function that empties the index when the table is truncated."""
-        return qualified(self.schema, self.name_with("truncate"))
-
-    def name_with(self, purpose: str) -> str:
-        """A name for something that belongs to the index; long ones are cut where it is safe."""
-        ending = f"__{purpose}"
-        room = _NAME_BYTES_MAX - len(ending.encode())
-        whole = self.relation_name.encode()
-        if len(whole) <= room:
-            return self.relation_name + ending
-        from hashlib import blake2b
-
-        digest = blake2b(whole, digest_size=5).hexdigest()
-        kept = whole[: room - len(digest) - 1].decode(errors="ignore")
-        return f"{kept}_{digest}{ending}"
-
-    @property
-    def search_path(self) -> str:
-        """Where names in expressions are looked up: for every writer and for the builder alike."""
-        return f"pg_catalog, {identifier(self.schema)}, pg_temp"
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -149,8 +79,7 @@ class EntrySql:
     @property
     def arbiters(self) -> tuple[Arbiter, ...]:
         """Entries are identified by the indexed columns, with NULLs or copies also by their row."""
-        indexed = tuple(part.name for part in self.indexed)
-        whole = indexed + tuple(part.name for part in self.suffix)
+        indexed, whole = self.indexed, self.indexed + self.suffix
         if not self.unique:
             return (Arbiter(whole, None, False),)
         nullable = [part.name for part in self.indexed if part.nullable]
@@ -165,13 +94,19 @@ class EntrySql:
         """Whether NULLs must count as equal in a key, which PostgreSQL can since 15."""
         return any(part.nullable for part in self.indexed)
 
+    @property
+    def owner_parts(self) -> tuple[EntryPart, ...]:
+        """The entry's columns that hold the primary key, in its order."""
+        by_name = {part.name: part for part in self.parts}
+        return tuple(by_name[name] for name in self.owner)
+
     def same_owner(self, left: str, right: str) -> str:
-        return " AND ".join(f"{left}.{name} = {right}.{name}" for name in self.owner)
+        return " AND ".join(part.equal(left, right) for part in self.owner_parts)
 
     def same_entry(self, left: str, right: str) -> str:
         """Whether two entries of one key are the same in everything else; NULLs are equal."""
-        names = [*self.owner, *(part.name for part in self.stored)]
-        return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in names)
+        parts = [*self.owner_parts, *self.stored]
+        return " AND ".join(part.same(left, right) for part in parts)
 
 
 def entry_sql(
@@ -182,15 +117,18 @@ def entry_sql(
     described = columns_of(connection, relation)
     _demand_columns(relation, described, table, index)
     _demand_stored_columns(connection, relation, table)
-    maker = _Maker(table, index, described)
+    sources = sources_of(connection, relation)
+    maker = _Maker(table, index, described, sources)
     return EntrySql(
         index=index.name,
         schema=schema,
+        table_name=table.name,
         table=relation.sql,
+        table_number=relation.oid,
+        is_partitioned=relation.kind == PARTITIONED,
         relation_name=index.relation,
-        primary_key=tuple(
-            KeyColumn(identifier(name), described[name].shown) for name in table.primary_key
-        ),
+        sources=sources.needed(maker.columns_read()),
+        primary_key=tuple(map(sources.key, table.primary_key)),
         indexed=tuple(map(maker.part, index.key)),
         suffix=tuple(map(maker.part, index.suffix)),
         stored=tuple(map(maker.part, index.stored)),
@@ -205,6 +143,7 @@ class _Maker:
     table: Table
     index: Index
     described: Mapping[str, ServerColumn]
+    sources: Sources
 
     def part(self, column: EntryColumn) -> EntryPart:
         if column.is_expression:
@@ -214,6 +153,8 @@ class _Maker:
             name=identifier(column.name),
             value=identifier(column.source),
             nullable=not found.not_null and column.source not in self.table.primary_key,
+            type=self.sources.columns[column.source].type,
+            equality=self.sources.equality(column.source, self.index.name),
         )
 
     def _computed(self, column: EntryColumn) -> EntryPart:
@@ -225,7 +166,12 @@ class _Maker:
             )
         of_type = sql_type(column.type)
         return EntryPart(
-            identifier(column.name), f"({value})::{of_type}", nullable=True, is_computed=True
+            name=identifier(column.name),
+            value=f"({value})::{of_type}",
+            nullable=True,
+            type=of_type,
+            equality=_EQUAL,
+            is_computed=True,
         )
 
     def owner(self, name: str) -> str:
@@ -235,6 +181,14 @@ class _Maker:
             for column in self.index.entry
             if column.source == name and not column.is_expression
         )
+
+    def columns_read(self) -> set[str]:
+        """Every column of the table that an entry follows from."""
+        plain = {column.source for column in self.index.entry if not column.is_expression}
+        texts = [column.source for column in self.index.entry if column.is_expression]
+        texts += [self.index.where] if self.index.where is not None else []
+        named = {name for text in texts for name in names_in(text, self.described)}
+        return plain | named | set(self.table.primary_key)
 
     def conditions(self) -> Sequence[str]:
         found = []
@@ -265,6 +219,17 @@ class _Maker:
         if untyped:
             hint += f", and `type:` beside {', '.join(f'`as: {name}`' for name in untyped)}"
         return hint
+
+
+def names_in(text: str, columns: Iterable[str]) -> Iterator[str]:
+    """The columns that an expression may read: all whose names are words of it, in any case.
+
+    One too many does no harm, and one too few is refused when the index table is made.
+    """
+    words = {word.lower() for word in re.findall(r'"(?:[^"]|"")+"|[^\W\d][\w$]*', text)}
+    for column in columns:
+        if column.lower() in words or identifier(column).lower() in words:
+            yield column
 
 
 def _plain_value(term: ColumnTerm) -> str:

@@ -5,6 +5,11 @@ What it does in a state is compiled into it. Were the state read from a table, a
 REPEATABLE READ that began before a change of state would go on in the old one for as long as it
 lives; the text of a function is the same for everybody.
 
+It fires once for each row that was written, but other triggers may have written the same row again
+before its turn comes: then it is called for the later version first. So what an event says is used
+to remove an entry only. What is put is the entry of the row as it is now, read by its key:
+whichever event comes last, it leaves the entry of the last version.
+
 Its deletes are conditional on the owner, and its puts overwrite: one statement may swap two unique
 values, and then the new owner comes before the old one has left. Whoever is overwritten becomes a
 suspect, to be looked at again before the index is published. A writer never fails over that.
@@ -16,7 +21,12 @@ from functools import partial
 
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.entry_sql import Arbiter, EntryPart, EntrySql
+from scrub.stores.postgres.building.entry_parts import Arbiter, EntryPart
+from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.firing import Firing, note_of, quoted_body
+from scrub.stores.postgres.building.putting import declared, putting, variables
+from scrub.stores.postgres.building.row_reading import RowReading
+from scrub.stores.postgres.connections import SEARCH_PATH
 from scrub.stores.postgres.quoting import identifier, literal
 
 _MARK = identifier(MARK)
@@ -30,51 +40,63 @@ def keeping(entry: EntrySql, duties: Duties) -> str:
     """The function for these duties, to be created or replaced."""
     return f"""
 CREATE OR REPLACE FUNCTION {entry.keeper}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {entry.search_path}
-AS {_quoted(_body(entry, duties))}"""
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SEARCH_PATH}
+AS {quoted_body(_body(entry, duties))}"""
 
 
 def _body(entry: EntrySql, duties: Duties) -> str:
     if duties == Duties(Duty.NOTHING):
-        return "BEGIN RETURN NULL; END"
+        return f"{note_of(entry)}\nBEGIN RETURN NULL; END"
     # The temporary index first, always: whoever merges locks its records before the entries.
     keepers = [
         _Keeper(entry, relation, duty)
         for relation, duty in ((entry.temporary, duties.temporary), (entry.relation, duties.index))
         if duty is not Duty.NOTHING
     ]
-    unchanged = ""
-    if duties.index is Duty.ENFORCE:
-        # Only here is the entry known to be there: before, an update may have to bring it.
-        # Compared byte by byte: 1.0 and 1.00 are equal, and not the same.
-        unchanged = "IF had AND has AND o *= n THEN RETURN NULL; END IF;"
+    reading, last, next_ = RowReading(entry), variables("a", entry), variables("b", entry)
     deletes = "\n".join(keeper.delete() for keeper in keepers)
     puts = "\n".join(keeper.put() for keeper in keepers if keeper.duty in _PUTS + _FORGETS)
-    return f"""
+    return f"""{note_of(entry)}
 #variable_conflict use_column
+<<scrub>>
 DECLARE
+    {Firing.DECLARED}
+    {RowReading.DECLARED}
     o record;
     n record;
+    d record;
+    {declared("a", entry)}
+    {declared("b", entry)}
+    {declared("c", entry)}
     had boolean := false;
-    has boolean := false;
 BEGIN
-    IF TG_OP <> 'INSERT' THEN
-        SELECT {entry.values} INTO o FROM (SELECT OLD.*) AS r WHERE {entry.covered};
-        had := FOUND;
+    {Firing(entry, "AFTER ROW").look()}
+    IF TG_OP OPERATOR(pg_catalog.<>) 'INSERT' THEN
+        {reading.entry_of("OLD", "o")}
+        had := rows OPERATOR(pg_catalog.>) 0;
     END IF;
-    IF TG_OP <> 'DELETE' THEN
-        SELECT {entry.values} INTO n FROM (SELECT NEW.*) AS r WHERE {entry.covered};
-        has := FOUND;
-    END IF;
-    {unchanged}
+    {_unless_unchanged(reading) if duties.index is Duty.ENFORCE else ""}
     IF had THEN
         {deletes}
     END IF;
-    IF has THEN
-        {puts or "NULL;"}
-    END IF;
+    {putting(reading, puts, last, next_) if puts else ""}
     RETURN NULL;
 END"""
+
+
+def _unless_unchanged(reading: RowReading) -> str:
+    """Only of a public index is the entry known to be there; before, an update may bring it.
+
+    Compared byte by byte: 1.0 and 1.00 are equal, and not the same.
+    """
+    return f"""IF TG_OP OPERATOR(pg_catalog.=) 'UPDATE' THEN
+        {reading.entry_of("NEW", "n")}
+        IF had OPERATOR(pg_catalog.<>) (rows OPERATOR(pg_catalog.>) 0) THEN
+            NULL;
+        ELSIF NOT had OR o OPERATOR(pg_catalog.*=) n THEN
+            RETURN NULL;
+        END IF;
+    END IF;"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,24 +165,26 @@ class _Keeper:
     def _refuse(self, arbiter: Arbiter) -> str:
         """A unique index that is public forbids what would give two rows one key."""
         entry = self.entry
-        pairs = zip(entry.primary_key, entry.owner, strict=True)
-        owner = " AND ".join(f"r.{key.name} = t.{name}" for key, name in pairs)
-        same = " AND ".join(f"({part.value}) = n.{part.name}" for part in entry.indexed)
-        shown = ", ".join(f"n.{part.name}::text" for part in entry.indexed)
-        return f"""IF EXISTS (
-                SELECT FROM (
-                    SELECT r.* FROM {entry.table} AS r JOIN {self.relation} AS t ON {owner}
-                    WHERE {_key_of("t", arbiter, "n")}) AS r
-                WHERE {entry.covered} AND {same}) THEN
-                RAISE unique_violation USING
-                    MESSAGE = {literal(f"unique index {entry.index}: another row has this key")},
-                    DETAIL = concat_ws(', ', {shown}),
-                    CONSTRAINT = {literal(entry.relation_name)};
+        owner = ", ".join(f"t.{name}" for name in entry.owner)
+        same = " AND ".join(part.equal("d", "n") for part in entry.indexed)
+        told = literal(f"unique index {entry.index}: another row has this key")
+        shown = ", ".join(f"n.{part.name}::pg_catalog.text" for part in entry.indexed)
+        keys = variables("c", entry)
+        return f"""SELECT {owner} INTO {", ".join(keys)} FROM {self.relation} AS t
+                WHERE {_key_of("t", arbiter, "n")};
+            {RowReading(entry).entry_now(keys, "d")}
+            IF rows OPERATOR(pg_catalog.>) 0 THEN
+                IF {same} THEN
+                    RAISE unique_violation USING
+                        MESSAGE = {told},
+                        DETAIL = pg_catalog.concat_ws(', ', {shown}),
+                        CONSTRAINT = {literal(entry.relation_name)};
+                END IF;
             END IF;"""
 
     def _delete_rows(self, record: str) -> str:
         """Delete the entry, if it is this row's; each branch can use the index."""
-        owner = " AND ".join(f"t.{name} = {record}.{name}" for name in self.entry.owner)
+        owner = self.entry.same_owner("t", record)
 
         def delete(matching: str) -> str:
             return f"DELETE FROM {self.relation} AS t WHERE {matching} AND {owner};"
@@ -169,7 +193,8 @@ class _Keeper:
         # A transaction with an older snapshot neither sees nor deletes what the builder put since.
         # To put the entry and delete that again fails if there is such a one, else it is nothing.
         return f"""{deletes}
-        IF NOT FOUND AND current_setting('transaction_isolation') <> 'read committed' THEN
+        IF NOT FOUND AND pg_catalog.current_setting('transaction_isolation')
+                OPERATOR(pg_catalog.<>) 'read committed' THEN
             {self._by_arbiter(record, partial(self._probe, record))}
             {deletes}
         END IF;"""
@@ -198,7 +223,7 @@ class _Keeper:
 
 def _key_of(alias: str, arbiter: Arbiter, record: str) -> str:
     """The entry of the record's key; asked only where no column of it can be NULL."""
-    return " AND ".join(f"{alias}.{name} = {record}.{name}" for name in arbiter.columns)
+    return " AND ".join(part.equal(alias, record) for part in arbiter.parts)
 
 
 def _matching(
@@ -213,12 +238,12 @@ def _matching(
         yield statement(" AND ".join(found))
         return
     part, *others = parts
-    equal = f"t.{part.name} = {record}.{part.name}"
+    equal = part.equal("t", record)
     if not part.nullable:
         yield from _matching(record, others, (*found, equal), statement, branches)
     elif not branches:
-        same = f"t.{part.name} IS NOT DISTINCT FROM {record}.{part.name}"
-        yield from _matching(record, others, (*found, same), statement, branches)
+        same = (*found, part.same("t", record))
+        yield from _matching(record, others, same, statement, branches)
     else:
         yield f"IF {record}.{part.name} IS NULL THEN"
         is_null = f"t.{part.name} IS NULL"
@@ -226,11 +251,3 @@ def _matching(
         yield "ELSE"
         yield from _matching(record, others, (*found, equal), statement, branches - 1)
         yield "END IF;"
-
-
-def _quoted(body: str) -> str:
-    """A body between dollars that it does not hold."""
-    tag = "$keep$"
-    while tag in body:
-        tag = f"{tag[:-1]}_$"
-    return f"{tag}{body}{tag}"

@@ -8,7 +8,8 @@ by a newer one between being read and being copied, and an older value never ove
 from collections.abc import Sequence
 
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.entry_sql import Arbiter, EntrySql
+from scrub.stores.postgres.building.entry_parts import Arbiter
+from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.relations_made import NUMBER
 from scrub.stores.postgres.quoting import identifier
 
@@ -40,7 +41,7 @@ def locking(entry: EntrySql, numbers: Sequence[int]) -> str:
 
 def suspecting(entry: EntrySql, arbiter: Arbiter, numbers: Sequence[int]) -> str:
     """Owners of entries that the records are about to overwrite: they are looked at again."""
-    on = " AND ".join(f"t.{name} = e.{name}" for name in arbiter.columns)
+    on = " AND ".join(part.equal("t", "e") for part in arbiter.parts)
     owner = ", ".join(f"t.{name}" for name in entry.owner)
     return f"""
         INSERT INTO {entry.suspects}

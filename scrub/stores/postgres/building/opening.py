@@ -20,7 +20,10 @@ from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.building.place import BuildPlace
+from scrub.stores.postgres.building.renewing import renew
+from scrub.stores.postgres.building.standing import Standing, standing_of
 from scrub.stores.postgres.connections import connect, conninfo_of
 from scrub.stores.postgres.relations import find_relation, leaves_of
 from scrub.stores.postgres.session_locks import holder_of, try_lock
@@ -62,12 +65,13 @@ class PostgresBuilds:
         indexes: Sequence[Index],
         method: Method,
         rows_per_second: int | None,
+        owner: str | None = None,
     ) -> PostgresBuild:
         """A new build. Raises GaveWay while writers hold the table's lock."""
         self.hold(table)
         self._demand_free(table)
         entries = self.entries(table, indexes)
-        build = begin(self.connection, self.schema, table, entries, method, rows_per_second)
+        build = begin(self.connection, self.schema, table, entries, method, rows_per_second, owner)
         return self._signed(table, build, method, entries)
 
     def _demand_free(self, table: Table) -> None:
@@ -80,12 +84,12 @@ class PostgresBuilds:
             )
 
     def rehearse(
-        self, table: Table, indexes: Sequence[Index], method: Method
+        self, table: Table, indexes: Sequence[Index], method: Method, owner: str | None = None
     ) -> tuple[EntrySql, ...]:
         """What a new build would make; refuses what `begin` would, and changes nothing."""
         self._demand_free(table)
         entries = self.entries(table, indexes)
-        rehearse(self.connection, self.schema, table, entries, method)
+        rehearse(self.connection, self.schema, table, entries, method, owner)
         return entries
 
     def take_over(
@@ -97,8 +101,32 @@ class PostgresBuilds:
         self._hold_soon(table, patience_seconds)
         return self._signed(table, record.id, record.method, self.entries_of(table, record))
 
+    def take_over_to_remove(
+        self, table: Table, record: Build, patience_seconds: float = 0.0
+    ) -> PostgresBuild:
+        """The same for whoever removes what it made: that needs no more than names.
+
+        So an index can be removed whose columns are gone.
+        """
+        names = self.names_of(table, record)
+        if patience_seconds:
+            self.builds.change(self.connection, record.id, runner=uuid.uuid4().hex)
+        self._hold_soon(table, patience_seconds)
+        return self._signed(table, record.id, record.method, (), names)
+
     def entries_of(self, table: Table, record: Build) -> tuple[EntrySql, ...]:
         """What a build makes; refuses if the catalog no longer describes it."""
+        return self.entries(table, self._described(table, record))
+
+    def names_of(self, table: Table, record: Build) -> tuple[IndexNames, ...]:
+        """How things are called that a build made."""
+        return tuple(
+            IndexNames(index=index.name, schema=self.schema, relation_name=index.relation)
+            for index in self._described(table, record)
+        )
+
+    @staticmethod
+    def _described(table: Table, record: Build) -> list[Index]:
         indexes = [index for index in table.indexes if index.name in record.indexes]
         if len(indexes) != len(record.indexes):
             gone = sorted(set(record.indexes) - {index.name for index in indexes})
@@ -107,16 +135,20 @@ class PostgresBuilds:
                 "is being built",
                 hint="put it back, to resume or to cancel the build",
             )
-        return self.entries(table, indexes)
+        return indexes
 
     def _signed(
-        self, table: Table, build: int, method: Method, entries: tuple[EntrySql, ...]
+        self,
+        table: Table,
+        build: int,
+        method: Method,
+        entries: tuple[EntrySql, ...],
+        names: tuple[IndexNames, ...] = (),
     ) -> PostgresBuild:
         runner = uuid.uuid4().hex
         self.builds.change(self.connection, build, runner=runner)
-        return PostgresBuild(
-            BuildPlace(self.conninfo, self.schema, table.relation, build, runner, method, entries)
-        )
+        at = (self.conninfo, self.schema, table.relation, build, runner, method)
+        return PostgresBuild(BuildPlace(*at, entries, names))
 
     def _hold_soon(self, table: Table, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -144,6 +176,27 @@ class PostgresBuilds:
             + (self.holder(table) or "it has just begun"),
             hint=f"look at it with scrub backfill status {table.name}",
         )
+
+    def standing(self, table: Table, record: Build) -> list[Standing]:
+        """How what keeps the indexes of a build fits the table by now."""
+        relation = find_relation(self.connection, self.schema, table.relation)
+        return [
+            standing_of(self.connection, relation, names) for names in self.names_of(table, record)
+        ]
+
+    def renew(self, table: Table, indexes: Sequence[Index], owner: str | None) -> None:
+        """Make the functions of public indexes anew. Raises GaveWay while writers must go first."""
+        self.hold(table)
+        relation = find_relation(self.connection, self.schema, table.relation)
+        for entry in self.entries(table, indexes):
+            renew(self.connection, relation, entry, owner)
+
+    def rehearse_renewal(self, table: Table, indexes: Sequence[Index], owner: str | None) -> None:
+        """Refuse what `renew` would; nothing is changed."""
+        relation = find_relation(self.connection, self.schema, table.relation)
+        for entry in self.entries(table, indexes):
+            with self.connection.transaction(force_rollback=True):
+                renew(self.connection, relation, entry, owner)
 
     def of_table(self, table: Table) -> list[Build]:
         return self.builds.of_table(self.connection, table.name)

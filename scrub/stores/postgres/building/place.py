@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from scrub.model.build import Method
 from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.index_names import IndexNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +19,9 @@ class BuildPlace:
     runner: str
     method: Method
     entries: tuple[EntrySql, ...]
+    names: tuple[IndexNames, ...] = ()  # of what is only to be removed
+
+    @property
+    def made(self) -> tuple[IndexNames, ...]:
+        """The indexes of the build."""
+        return self.entries or self.names

@@ -7,6 +7,7 @@ from scrub.errors import StoreUnavailable
 from scrub.model.build import Method
 from scrub.model.entry_shape import MARK
 from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier
 
 NUMBER = "scrub_number"
@@ -48,7 +49,7 @@ def creating(entry: EntrySql, server_version: int, method: Method) -> Iterator[s
             f"ADD COLUMN {number} bigint GENERATED ALWAYS AS IDENTITY UNIQUE"
         )
     if entry.unique:
-        keys = ", ".join(key.name for key in entry.primary_key)
+        keys = ", ".join(f"({key.name})::{key.type} AS {key.name}" for key in entry.primary_key)
         # Without any index, so that writers never wait for one another here.
         yield f"CREATE TABLE {entry.suspects} AS SELECT {keys} FROM {entry.table} WITH NO DATA"
         yield f"ALTER TABLE {entry.suspects} REPLICA IDENTITY FULL"
@@ -61,7 +62,12 @@ def identifying_late(entry: EntrySql) -> Iterator[str]:
 
 def _entries(entry: EntrySql, relation: str) -> Iterator[str]:
     """An empty relation of entries. Its types and collations are those of the table's columns."""
-    yield f"CREATE TABLE {relation} AS SELECT {entry.values} FROM {entry.table} WITH NO DATA"
+    columns = ", ".join(
+        f"x.{name} AS {name}" for name in (identifier(s.name) for s in entry.sources)
+    )
+    # As functions will see the row: what they could not find is found out here.
+    row = f"(SELECT {columns} FROM {entry.table} AS x) AS r"
+    yield f"CREATE TABLE {relation} AS SELECT {entry.typed_values} FROM {row} WITH NO DATA"
     known = [part.name for part in entry.indexed + entry.suffix if not part.nullable]
     for column in known:
         yield f"ALTER TABLE {relation} ALTER COLUMN {column} SET NOT NULL"
@@ -90,13 +96,13 @@ def _cut(name: str, ending: str) -> str:
     return name.encode()[:room].decode(errors="ignore") + ending
 
 
-def dropping(entry: EntrySql) -> Iterator[str]:
+def dropping(entry: IndexNames) -> Iterator[str]:
     """What removes every relation of a build."""
     yield from dropping_helpers(entry)
     yield f"DROP TABLE IF EXISTS {entry.relation}"
 
 
-def dropping_helpers(entry: EntrySql) -> Iterator[str]:
+def dropping_helpers(entry: IndexNames) -> Iterator[str]:
     """What removes all but the index table."""
     yield f"DROP TABLE IF EXISTS {entry.temporary}"
     yield f"DROP TABLE IF EXISTS {entry.suspects}"

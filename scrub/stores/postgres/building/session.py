@@ -28,11 +28,10 @@ _SORTING_MEMORY = "64MB"  # enough for the largest chunk; less is taken for smal
 class BuildSession:
     """A session that is opened when it is needed, and again when it was lost."""
 
-    def __init__(self, conninfo: str, search_path: str) -> None:
+    def __init__(self, conninfo: str) -> None:
         self.others_write = True  # for all that is known
         self.took_its_time = False  # the last step that went as others allow
         self._conninfo = conninfo
-        self._search_path = search_path
         self._connection: psycopg.Connection[Any] | None = None
         self._lookout: Lookout | None = None
         self._has_no_room = False
@@ -42,7 +41,6 @@ class BuildSession:
         if self._connection is None or self._connection.closed:
             self._connection = self._connect()
             self._connection.execute(f"SET work_mem = {literal(_SORTING_MEMORY)}")
-            self._connection.execute(f"SET search_path = {self._search_path}")
             # How much of a range a chunk takes is guessed far too high; compiling would not pay.
             self._connection.execute("SET jit = off")
         return self._connection

@@ -37,7 +37,6 @@ def entries_of(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
 
 
 def _chosen(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
-    names = ", ".join(f"r.{key.name}" for key in entry.primary_key)
     listed = ", ".join(
         "("
         + ", ".join(
@@ -47,8 +46,12 @@ def _chosen(entry: EntrySql, keys: Sequence[Sequence[str]]) -> str:
         + ")"
         for key in keys
     )
+    columns = ", ".join(f"k{n}" for n in range(len(entry.primary_key)))
+    same = " AND ".join(
+        f"r.{key.name} {key.equality} l.k{n}" for n, key in enumerate(entry.primary_key)
+    )
     # A relation to join with: a list would become one comparison for each key and row.
-    return f"({names}) IN (VALUES {listed})"
+    return f"EXISTS (SELECT FROM (VALUES {listed}) AS l({columns}) WHERE {same})"
 
 
 def clearing(entry: EntrySql, rows: int) -> str:

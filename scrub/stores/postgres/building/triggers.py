@@ -10,7 +10,11 @@ from collections.abc import Iterator, Sequence
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
 from scrub.stores.postgres.building.entry_sql import EntrySql
-from scrub.stores.postgres.quoting import identifier
+from scrub.stores.postgres.building.firing import Firing, note_of, quoted_body
+from scrub.stores.postgres.building.index_names import IndexNames
+from scrub.stores.postgres.building.row_reading import NAMES_NOW, RowReading, as_text
+from scrub.stores.postgres.connections import SEARCH_PATH
+from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.relations import ServerRelation
 
 _TOMBSTONES = (Duty.TOMBSTONE, Duty.PUT_AND_TOMBSTONE, Duty.RECORD)
@@ -36,7 +40,7 @@ def creating_triggers(
 
 
 def dropping_triggers(
-    entry: EntrySql, table: ServerRelation, leaves: Sequence[ServerRelation]
+    entry: IndexNames, table: ServerRelation, leaves: Sequence[ServerRelation]
 ) -> Iterator[str]:
     keep, truncate = _names(entry)
     yield f"DROP TRIGGER IF EXISTS {keep} ON {table.sql}"
@@ -46,7 +50,7 @@ def dropping_triggers(
     yield f"DROP FUNCTION IF EXISTS {entry.emptier}()"
 
 
-def _names(entry: EntrySql) -> tuple[str, str]:
+def _names(entry: IndexNames) -> tuple[str, str]:
     return identifier(entry.name_with("keep")), identifier(entry.name_with("truncate"))
 
 
@@ -65,43 +69,57 @@ def emptying(entry: EntrySql, duties: Duties, is_whole: bool) -> str:
         body = f"TRUNCATE {', '.join(relation for relation, _ in targets)};"
     else:
         body = "\n".join(_leaving(entry, relation, duty) for relation, duty in targets)
+    names = ", ".join(f"{literal(of.name)}::pg_catalog.text" for of in entry.sources)
+    look = Firing(entry, "BEFORE STATEMENT", on_others=_DETACHED).look()
     return f"""
 CREATE OR REPLACE FUNCTION {entry.emptier}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {entry.search_path}
-AS $emptying$ BEGIN {body} RETURN NULL; END $emptying$"""
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SEARCH_PATH}
+AS {
+        quoted_body(f'''{note_of(entry)}
+DECLARE
+    {Firing.DECLARED}
+BEGIN
+    {look}
+    IF NOT moved THEN
+        names := ARRAY[{names}];
+    END IF;
+    {body}
+    RETURN NULL;
+END''')
+    }"""
+
+
+# A partition that was detached keeps this trigger; nothing of the index is in it.
+_DETACHED = """
+        RAISE WARNING 'scrub: % is not a part of the table that this trigger was made for',
+            TG_RELID::pg_catalog.regclass;
+        RETURN NULL;"""
 
 
 def _leaving(entry: EntrySql, relation: str, duty: Duty) -> str:
     """The entries of a partition's rows go with it."""
-    # Only when it runs is it known which partition it is.
-    rows = f"SELECT {entry.values} FROM ONLY %s AS r WHERE {entry.covered}"
-    indexed = " AND ".join(
-        f"t.{part.name} IS NOT DISTINCT FROM e.{part.name}" for part in entry.indexed
-    )
-    owner = entry.same_owner("t", "e")
+    rows = RowReading(entry).entries_in_place()
+    same = " AND ".join(part.same("t", "e") for part in entry.indexed)
+    matching = as_text(f"{entry.same_owner('t', 'e')} AND {same}")
+    target = as_text(relation)
+    names = as_text(", ".join(entry.names))
+    mark = identifier(MARK)
     if duty in _TOMBSTONES:
         # Of two rows with one key, either may have the entry: so what is there is marked first.
         statements = [
-            f"UPDATE {relation} AS t SET {identifier(MARK)} = true FROM ({rows}) AS e "
-            f"WHERE {owner} AND {indexed}",
+            f"UPDATE {target} AS t SET {mark} = true FROM ({rows}) AS e WHERE {matching}",
             *(
-                f"INSERT INTO {relation} AS t ({', '.join(entry.names)}, {identifier(MARK)}) "
-                f"SELECT {arbiter.distinct}e.*, true FROM ({rows}) AS e "
-                f"WHERE {arbiter.condition or 'true'} ON CONFLICT {arbiter.target} DO NOTHING"
+                f"INSERT INTO {target} AS t ({names}, {mark}) "
+                f"SELECT {as_text(arbiter.distinct)}e.*, true FROM ({rows}) AS e "
+                f"WHERE {as_text(arbiter.condition or 'true')} "
+                f"ON CONFLICT {as_text(arbiter.target)} DO NOTHING"
                 for arbiter in entry.arbiters
             ),
         ]
     else:
-        statements = [
-            f"DELETE FROM {relation} AS t USING ({rows}) AS e WHERE {owner} AND {indexed}"
-        ]
+        statements = [f"DELETE FROM {target} AS t USING ({rows}) AS e WHERE {matching}"]
+    # Only when it runs is it known which partition it is.
+    named = NAMES_NOW.format(relation="TG_RELID")
     return "\n".join(
-        f"EXECUTE format({_format_text(statement)}, TG_RELID::regclass);"
-        for statement in statements
+        f"EXECUTE pg_catalog.format({literal(statement)}, {named});" for statement in statements
     )
-
-
-def _format_text(statement: str) -> str:
-    """A statement as the first argument of format(), in which only our own %s is a place."""
-    text = statement.replace("%", "%%").replace("ONLY %%s AS r", "ONLY %s AS r")
-    return "$statement$" + text + "$statement$"

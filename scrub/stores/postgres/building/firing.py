@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trigger function looks at before anything else: what it fires for, and how that is now.
+
+It acts with the rights of its owner, so it must not touch a row of any other relation: not even
+read one, for to convert a value of a stranger's type is to call the stranger's code. The table is
+known by its number, its partitions through it; after a restore, which numbers everything anew, by
+its name and the types of its columns.
+
+Columns are known by their numbers too. While nothing has moved, the names in the function are those
+of the table, and plain statements serve. When columns or the table were renamed, or a column was
+made wider, the statements are put together from the names of the moment. Whatever cannot be
+followed, such as a column that is gone, is an error that says so and what to do.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scrub.stores.postgres.building.entry_parts import SourceColumn
+from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.quoting import literal
+
+FORM = 2
+"""Of the functions; those before had no number, looked at nothing, and let everybody use them."""
+
+_NOTE = "-- scrub: "
+_EQUAL = "OPERATOR(pg_catalog.=)"
+
+# A column may become wider without its values becoming others.
+_WIDENED = f"""
+    (a.atttypid {_EQUAL} ANY ('{{int2,int4,int8}}'::pg_catalog.regtype[]::pg_catalog.oid[])
+     AND c.type {_EQUAL} ANY ('{{int2,int4,int8}}'::pg_catalog.regtype[]::pg_catalog.oid[]))
+    OR (a.atttypid {_EQUAL} ANY ('{{text,varchar}}'::pg_catalog.regtype[]::pg_catalog.oid[])
+        AND c.type {_EQUAL} ANY ('{{text,varchar}}'::pg_catalog.regtype[]::pg_catalog.oid[]))
+"""
+
+
+def note_of(entry: EntrySql) -> str:
+    """What a function says of itself, for those who look whether it still fits."""
+    said = {
+        "form": FORM,
+        "index": entry.index,
+        "table": [entry.table_number, entry.table],
+        "columns": [[of.name, of.number, of.type] for of in entry.sources],
+        "entry": [[part.name, part.value] for part in entry.parts],
+    }
+    return f"{_NOTE}{json.dumps(said)}"
+
+
+def note_in(source: str) -> Mapping[str, Any] | None:
+    """What a function said of itself; None for those that are older."""
+    lines = (line for line in source.splitlines() if line.startswith(_NOTE))
+    found = next(lines, None)
+    said: Mapping[str, Any] | None = None if found is None else json.loads(found[len(_NOTE) :])
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """The beginning of a function of one index."""
+
+    entry: EntrySql
+    when: str  # "AFTER ROW"
+    on_others: str = ""  # what to do for another relation; nothing: refuse
+
+    DECLARED = """
+        own pg_catalog.oid;
+        named pg_catalog.oid;
+        moved boolean := false;
+        names pg_catalog.text[];
+        problem pg_catalog.text;
+    """
+
+    def look(self) -> str:
+        """Sets `own`, the table by its number now; `moved`, and then `names` as they are now."""
+        number, entry = self._number, self.entry
+        return f"""
+    named := pg_catalog.to_regclass({literal(entry.table)});
+    IF pg_catalog.concat(TG_WHEN, ' ', TG_LEVEL) {_EQUAL} {literal(self.when)} THEN
+        IF {self._is_of(number)} THEN
+            own := {number};
+        ELSIF named IS NOT NULL AND {self._is_of("named")} THEN
+            own := named;
+        END IF;
+    END IF;
+    IF own IS NULL THEN
+        {self.on_others or refused(self._stranger, self._stranger_hint)}
+    END IF;
+    IF own {_EQUAL} {number} THEN
+        moved := named IS NULL OR named OPERATOR(pg_catalog.<>) own OR NOT {self._as_noted};
+        IF moved THEN
+            {self._follow}
+        END IF;
+    ELSE
+        {self._compare}
+    END IF;
+    IF problem IS NOT NULL THEN
+        {refused(self._moved_message, self._moved_hint)}
+    END IF;"""
+
+    @property
+    def _number(self) -> str:
+        return f"{self.entry.table_number}::pg_catalog.oid"
+
+    def _is_of(self, table: str) -> str:
+        """Whether it fires for this table or a part of it."""
+        itself = f"TG_RELID {_EQUAL} {table}"
+        if not self.entry.is_partitioned:
+            return itself
+        return (
+            f"({itself} OR EXISTS (SELECT FROM pg_catalog.pg_partition_ancestors(TG_RELID) "
+            f"AS a(relid) WHERE a.relid {_EQUAL} {table}))"
+        )
+
+    @property
+    def _as_noted(self) -> str:
+        """Whether every column still has the number, the name and the type that it had."""
+        columns = self.entry.sources
+        numbers = ",".join(str(of.number) for of in columns)
+        each = " OR ".join(
+            f"(a.attnum {_EQUAL} {of.number} AND a.attname {_EQUAL} {_name(of)} "
+            f"AND a.atttypid {_EQUAL} {of.type_number}::pg_catalog.oid)"
+            for of in columns
+        )
+        return (
+            f"(SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute AS a "
+            f"WHERE a.attrelid {_EQUAL} {self._number} "
+            f"AND a.attnum {_EQUAL} ANY ('{{{numbers}}}'::pg_catalog.int2[]) "
+            f"AND NOT a.attisdropped AND ({each})) {_EQUAL} {len(columns)}"
+        )
+
+    @property
+    def _follow(self) -> str:
+        """The names of the columns now, by their numbers; or what keeps them from being followed.
+
+        A name that another column has by now is not followed: it may be that one that is meant.
+        """
+        return f"""
+            SELECT pg_catalog.array_agg(a.attname::pg_catalog.text ORDER BY c.n),
+                   pg_catalog.string_agg(CASE
+                       WHEN a.attname IS NULL
+                       THEN pg_catalog.format('column %s is gone', c.name)
+                       WHEN a.attname OPERATOR(pg_catalog.<>) c.name AND EXISTS (
+                           SELECT FROM pg_catalog.pg_attribute AS b WHERE b.attrelid {_EQUAL} own
+                           AND b.attname {_EQUAL} c.name AND NOT b.attisdropped)
+                       THEN pg_catalog.format('another column is called %s by now', c.name)
+                       WHEN a.atttypid OPERATOR(pg_catalog.<>) c.type AND NOT ({_WIDENED})
+                       THEN pg_catalog.format('column %s is of type %s by now', a.attname,
+                                              pg_catalog.format_type(a.atttypid, a.atttypmod))
+                   END, '; ')
+            INTO names, problem
+            FROM (VALUES {self._listed(with_number=True)}) AS c(n, number, name, type)
+            LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid {_EQUAL} own
+                  AND a.attnum {_EQUAL} c.number AND NOT a.attisdropped;"""
+
+    @property
+    def _compare(self) -> str:
+        """Of a table that was made anew, nothing but names can be compared."""
+        return f"""
+        SELECT pg_catalog.string_agg(
+            pg_catalog.format('there is no column %s of type %s', c.name, c.type), '; ')
+        INTO problem
+        FROM (VALUES {self._listed(with_number=False)}) AS c(n, name, type)
+        WHERE NOT EXISTS (
+            SELECT FROM pg_catalog.pg_attribute AS a
+            JOIN pg_catalog.pg_type AS t ON t.oid {_EQUAL} a.atttypid
+            JOIN pg_catalog.pg_namespace AS n ON n.oid {_EQUAL} t.typnamespace
+            WHERE a.attrelid {_EQUAL} own AND a.attname {_EQUAL} c.name AND NOT a.attisdropped
+              AND c.type {_EQUAL} CASE
+                  WHEN n.nspname {_EQUAL} 'pg_catalog' THEN pg_catalog.format_type(t.oid, -1)
+                  ELSE pg_catalog.format('%I.%I', n.nspname, t.typname) END);"""
+
+    def _listed(self, with_number: bool) -> str:
+        def one(n: int, of: SourceColumn) -> str:
+            if with_number:
+                number = f"{of.number}::pg_catalog.int2"
+                return f"({n}, {number}, {_name(of)}, {of.type_number}::pg_catalog.oid)"
+            return f"({n}, {_name(of)}, {literal(of.type)}::pg_catalog.text)"
+
+        return ", ".join(one(n, of) for n, of in enumerate(self.entry.sources))
+
+    @property
+    def _stranger(self) -> str:
+        kept = literal(f"scrub: this function is for index {self.entry.index} of")
+        return (
+            f"pg_catalog.concat({kept}, ' ', {literal(self.entry.table)}, ', not for ', "
+            "TG_RELID::pg_catalog.regclass)"
+        )
+
+    @property
+    def _stranger_hint(self) -> str:
+        return literal(
+            "Drop this trigger. If the relation is that very table, made anew, run: "
+            f"{self._command('renew')}"
+        )
+
+    @property
+    def _moved_message(self) -> str:
+        kept = literal(f"scrub: index {self.entry.index} of")
+        return (
+            f"pg_catalog.concat({kept}, ' ', own::pg_catalog.regclass, "
+            "' cannot be kept any more: ', problem)"
+        )
+
+    @property
+    def _moved_hint(self) -> str:
+        return literal(
+            "Correct the catalog of scrub, if it is the description that has to follow, and run: "
+            f"{self._command('renew')}; else remove the index with: {self._command('drop')}"
+        )
+
+    def _command(self, verb: str) -> str:
+        return f"scrub backfill {verb} {self.entry.table_name} {self.entry.index} --execute"
+
+
+def refused(message: str, hint: str) -> str:
+    """An error for whoever writes; both are SQL."""
+    return (
+        "RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', "
+        f"MESSAGE = {message}, HINT = {hint};"
+    )
+
+
+def _name(of: SourceColumn) -> str:
+    return f"{literal(of.name)}::pg_catalog.name"
+
+
+def quoted_body(body: str) -> str:
+    """A body between dollars that it does not hold."""
+    tag = "$keep$"
+    while tag in body:
+        tag = f"{tag[:-1]}_$"
+    return f"{tag}{body}{tag}"

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who owns an index, and with whose rights its functions act.
+
+As with the server's own indexes, that is the owner of the table, also when a superuser builds it.
+Whoever wants the functions to have fewer rights names a role that owns nothing but index tables,
+and may read the table.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from scrub.errors import UsageError
+from scrub.stores.postgres.building.functions import functions_of
+from scrub.stores.postgres.building.index_names import IndexNames
+from scrub.stores.postgres.quoting import identifier, literal
+from scrub.stores.postgres.relations import ServerRelation, leaves_of
+
+if TYPE_CHECKING:
+    import psycopg
+
+_OWNER = "SELECT pg_catalog.pg_get_userbyid(relowner) FROM pg_catalog.pg_class WHERE oid = %s"
+_ABLE = """
+    SELECT o.oid IS NOT NULL,
+           o.oid IS NULL OR pg_catalog.has_schema_privilege(o.oid, n.oid, 'USAGE'),
+           o.oid IS NULL OR pg_catalog.has_schema_privilege(o.oid, s.oid, 'USAGE'),
+           o.oid IS NULL OR pg_catalog.has_table_privilege(o.oid, c.oid, 'SELECT'),
+           o.oid IS NULL OR NOT c.relrowsecurity OR o.rolsuper OR o.rolbypassrls
+               OR (NOT c.relforcerowsecurity AND pg_catalog.pg_has_role(o.oid, c.relowner, 'USAGE'))
+    FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_catalog.pg_namespace s ON s.nspname = %s
+    LEFT JOIN pg_catalog.pg_roles o ON o.rolname = %s
+    WHERE c.oid = %s
+"""
+
+
+def owner_of(connection: "psycopg.Connection[Any]", relation: int) -> str:
+    row = connection.execute(_OWNER, (relation,)).fetchone()
+    assert row is not None, "the relation was found a moment ago"
+    return str(row[0])
+
+
+def demand_able(
+    connection: "psycopg.Connection[Any]", owner: str, relation: ServerRelation, schema: str
+) -> None:
+    """Refuse an owner whose functions could not read the table when somebody writes to it."""
+    parts = [relation, *leaves_of(connection, relation)]
+    for part in {part.oid: part for part in parts}.values():
+        row = connection.execute(_ABLE, (schema, owner, part.oid)).fetchone()
+        assert row is not None, "the relation and the schema are there"
+        exists, sees_table, sees_schema, reads, sees_all = row
+        role = identifier(owner)
+        if not exists:
+            raise UsageError(f"there is no role {owner}", hint=f"CREATE ROLE {role} NOLOGIN")
+        for is_allowed, grant in (
+            (sees_table, f"GRANT USAGE ON SCHEMA {identifier(part.schema)} TO {role}"),
+            (sees_schema, f"GRANT USAGE ON SCHEMA {identifier(schema)} TO {role}"),
+            (reads, f"GRANT SELECT ON {part.sql} TO {role}"),
+        ):
+            if not is_allowed:
+                raise UsageError(
+                    f"the role {owner} is to own the index, and may not read {part.label}, as the "
+                    "functions that keep the index must",
+                    hint=grant,
+                )
+        if not sees_all:
+            raise UsageError(
+                f"the role {owner} is to own the index, and row security hides rows of "
+                f"{part.label} from it",
+                hint=f"ALTER ROLE {role} BYPASSRLS, or name another with --owner",
+            )
+
+
+def giving(entry: IndexNames, owner: str) -> Iterator[str]:
+    """What makes the role the owner of everything that belongs to an index."""
+    name = identifier(owner)
+    given = [f"ALTER TABLE IF EXISTS {relation} OWNER TO {name}" for relation in _relations(entry)]
+    given += [f"ALTER FUNCTION {function} OWNER TO {name}" for function in functions_of(entry)]
+    statements = " ".join(f"EXECUTE {literal(statement)};" for statement in given)
+    # Whoever creates it owns it already, and need not be allowed to give anything away.
+    condition = f"current_user OPERATOR(pg_catalog.<>) {literal(owner)}::pg_catalog.name"
+    yield f"DO {literal(f'BEGIN IF {condition} THEN {statements} END IF; END')}"
+
+
+def _relations(entry: IndexNames) -> tuple[str, ...]:
+    return entry.relation, entry.temporary, entry.suspects
