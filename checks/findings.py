@@ -65,6 +65,7 @@ def outcome_of(slot: Slot, found: SlotFindings) -> CheckOutcome:
         engine=_engines(slot),
         strategy=found.strategy,
         notes=(*slot.table.notes, *slot.plan.notes, *found.notes),
+        ignored=slot.plan.ignored,
     )
 
 

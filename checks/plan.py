@@ -268,6 +268,7 @@ def _plan_index(
         index=index,
         side=_side(request, facts, names, not_native),
         notes=(*notes, *source.notes, *_zone_note(request, source), *_notes(facts, None)),
+        ignored=tuple(ignored),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from reports.entry_cells import entry_cells, fields
 from reports.escaping import column_name, printable
 from reports.quantities import count
-from reports.summary import status_words
+from reports.summary import not_compared, status_words
 from scrub.model.defect import Defect
 from scrub.model.result import CheckOutcome, RunResult, TableResult
 
@@ -87,7 +87,9 @@ def _grid(columns: Sequence[tuple[str, Callable[[Item], str]]], items: Iterable[
 def _status(outcome: CheckOutcome) -> str:
     if outcome.error:
         return "error"
-    return status_words(outcome.status, incomplete=outcome.is_incomplete)
+    words = status_words(outcome.status, incomplete=outcome.is_incomplete)
+    apart = not_compared(outcome)
+    return f"{words} ({apart})" if apart else words
 
 
 def _entries(outcome: CheckOutcome) -> str:

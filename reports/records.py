@@ -82,6 +82,7 @@ def check_record(outcome: CheckOutcome) -> Record:
         "strategy": outcome.strategy,
         "notes": list(outcome.notes),
         "remedies": list(outcome.remedies),
+        "ignored_columns": list(outcome.ignored),
     }
 
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from reports.escaping import printable
+from reports.escaping import column_name, printable
 from reports.quantities import count, counted, rate
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
@@ -13,6 +13,7 @@ EXIT_MEANINGS: Mapping[int, str] = {
     3: "no defect found, but not everything could be looked at",
 }
 
+_NAMED_MAX = 3
 _WORTH_TELLING = 0.05  # seconds: less would be shown as none
 
 
@@ -20,6 +21,15 @@ def status_words(status: Status, *, incomplete: bool) -> str:
     """The status; defective and incomplete are said together, neither hides the other."""
     both = status is Status.DEFECTIVE and incomplete
     return "defective and incomplete" if both else status.value.replace("_", " ")
+
+
+def not_compared(outcome: CheckOutcome) -> str | None:
+    """Which columns of an index's relation its check said nothing about: part of the verdict."""
+    if not outcome.ignored:
+        return None
+    shown = ", ".join(map(column_name, outcome.ignored[:_NAMED_MAX]))
+    more = len(outcome.ignored) - _NAMED_MAX
+    return f"not compared: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def outcome_name(table: TableResult, outcome: CheckOutcome) -> str:
@@ -51,7 +61,8 @@ def not_looked_at(result: RunResult) -> Iterator[str]:
                 yield f"{name}, not applicable: {printable(outcome.reason or '')}"
             if outcome.undecided:
                 differences = counted(outcome.undecided, "undecided difference")
-                yield f"{name}: {differences}, which data that was not read could explain"
+                what = "which data that was not read, or that proves nothing, could explain"
+                yield f"{name}: {differences}, {what}"
 
 
 def notes(result: RunResult) -> Iterator[str]:
@@ -116,10 +127,12 @@ def hidden_defects(result: RunResult) -> str | None:
 def closing_line(result: RunResult) -> str:
     """Status, counts, speed, and what the exit code means."""
     rows = rows_read(result)
+    ignored = sum(len(outcome.ignored) for outcome in result.outcomes)
+    apart = f" ({counted(ignored, 'column')} of indexes not compared)" if ignored else ""
     starting = f", after {result.seconds_starting:,.1f} s in which Spark started"
     return (
         f"{status_words(result.status, incomplete=result.is_incomplete)}: "
-        f"{found_in_all(result)} in {counted(len(result.outcomes), 'check')}; "
+        f"{found_in_all(result)} in {counted(len(result.outcomes), 'check')}{apart}; "
         f"{counted(rows, 'row')} in {result.seconds:,.1f} s ({rate(rows, result.seconds)})"
         f"{starting if result.seconds_starting >= _WORTH_TELLING else ''}; "
         f"exit code {result.exit_code} ({exit_meaning(result)})"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS_MAX = 10_000
 _SAMPLE_SPLITS_MAX = 3
+SAMPLE_SPLIT_ROWS_MAX = SAMPLE_ROWS_MAX // _SAMPLE_SPLITS_MAX
 _DEPTH_MAX = 4
 _RELATIONS_MAX = 1_000
 
@@ -48,6 +49,7 @@ class FoundRelation:
     type_guesses: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     rows: int | None = None
+    rows_counted: int | None = None  # None where `rows` is an estimate, or nobody counted
     sample: Any = None  # a pyarrow Table
 
 
@@ -131,6 +133,7 @@ def look_at(location: Location, name: str, store: Store) -> FoundRelation:
         type_guesses=type_guesses,
         left_out=left_out,
         rows=facts.rows,
+        rows_counted=facts.rows,
         sample=sample_rows(facts, list(columns.values())),
     )
 
@@ -167,7 +170,7 @@ def sample_rows(facts: RelationFacts, columns: Sequence[Column]) -> Any:
 
 
 def _first_rows(split: Split, columns: Sequence[Column], facts: RelationFacts) -> Any:
-    rows_max = SAMPLE_ROWS_MAX // _SAMPLE_SPLITS_MAX
+    rows_max = SAMPLE_SPLIT_ROWS_MAX
     try:
         batch = next(read_split(split, columns, facts.storage_options, rows_max), None)
     except UnreadableSplit:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scrub.app.discovery import FoundRelation, Location, locate, look_at, reason
-from scrub.app.guesses import IndexGuess, KeyGuess, guess_index, guess_primary_key
+from scrub.app.guesses import KeyGuess, guess_primary_key
+from scrub.app.index_guesses import IndexGuess, guess_index
+from scrub.app.own_relations import is_own
 from scrub.catalog.names import problem_of
 from scrub.catalog.write import (
     DeclaredParts,
@@ -18,7 +20,7 @@ from scrub.catalog.write import (
     write_catalog,
 )
 from scrub.errors import ScrubError, UsageError
-from scrub.model.table import EntryColumn, Index, Store, Table
+from scrub.model.table import Index, Store, Table
 
 _STORES = {
     "delta": Store(name="lake", kind="delta"),
@@ -34,6 +36,7 @@ class InitResult:
     tables: Mapping[str, tuple[str, ...]]  # with the indexes of each
     unusable: Mapping[str, str]  # relations, and why
     has_guesses: bool  # which are marked in the file
+    to_fill_in: tuple[str, ...] = ()  # what must be written into it before it can be used
 
 
 @dataclass(slots=True)
@@ -52,6 +55,7 @@ def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> Init
     if not directory.is_dir():
         raise UsageError(f"there is no directory {directory}")
     base, locations = locate(directory.resolve())
+    locations = [at for at in locations if not is_own(at.relation.rpartition("/")[2], ())]
     if not locations:
         raise UsageError(
             f"there is no Delta or Parquet table below {directory}",
@@ -71,6 +75,7 @@ def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> Init
         tables=names_of(proposal),
         unusable=unusable,
         has_guesses=proposal.has_guesses,
+        to_fill_in=proposal.to_fill_in,
     )
 
 
@@ -121,10 +126,11 @@ def arrange(
     relations: list[FoundRelation],
     unusable: dict[str, str],
     key_of: Callable[[FoundRelation], KeyGuess | str] | None = None,
+    dialect: str = "spark",
 ) -> list[Draft]:
     """Tables with their indexes; wide relations come first, for an index is narrower.
 
-    `key_of` gives a primary key, or says why there is none.
+    `key_of` gives a primary key, or says why there is none; `dialect` is that of expressions.
     """
     names = {relation.name for relation in relations}
     drafts: list[Draft] = []
@@ -135,7 +141,7 @@ def arrange(
     for relation in sorted(
         relations, key=lambda r: (is_named_after_another(r), -len(r.columns), r.name)
     ):
-        if _owner(relation, drafts):
+        if _owner(relation, drafts, dialect):
             continue
         key = (key_of or _guessed_key)(relation)
         if isinstance(key, str):
@@ -149,12 +155,12 @@ def _guessed_key(relation: FoundRelation) -> KeyGuess | str:
     return guess_primary_key(relation) or "no column or pair of columns tells its rows apart"
 
 
-def _owner(relation: FoundRelation, drafts: Sequence[Draft]) -> Draft | None:
+def _owner(relation: FoundRelation, drafts: Sequence[Draft], dialect: str) -> Draft | None:
     """The table that this relation is most likely an index of, with the index added to it."""
     guesses = [
         (draft, guess)
         for draft in drafts
-        if (guess := guess_index(relation, draft.relation, draft.key.columns))
+        if (guess := guess_index(relation, draft.relation, draft.key.columns, dialect))
     ]
     if not guesses:
         return None
@@ -205,6 +211,7 @@ def _proposed_table(draft: Draft, declared: DeclaredParts) -> ProposedTable:
         key_guess=draft.key.why,
         type_guesses=relation.type_guesses,
         index_guesses={guess.name: guess.why for _, guess in draft.indexes},
+        to_fill_in={guess.name: guess.to_fill_in for _, guess in draft.indexes},
         partitioned_by=relation.partitioned_by,
         left_out=relation.left_out,
         declared=declared,
@@ -212,16 +219,16 @@ def _proposed_table(draft: Draft, declared: DeclaredParts) -> ProposedTable:
 
 
 def _index(relation: FoundRelation, guess: IndexGuess) -> Index:
-    def columns(names: Sequence[str]) -> tuple[EntryColumn, ...]:
-        return tuple(EntryColumn(name=name, source=name) for name in names)
-
     return Index(
         name=guess.name,
         store=relation.store,
         relation=relation.relation,
-        key=columns(guess.key),
+        key=guess.key,
         suffix=(),
-        stored=columns(guess.stored),
+        stored=guess.stored,
+        where=guess.where,
+        nulls=guess.nulls,
+        dialect=guess.dialect,
     )
 
 

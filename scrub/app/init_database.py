@@ -8,9 +8,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrub.app.discovery import FoundRelation, no_session, reason, sample_rows
+from scrub.app.discovery import (
+    SAMPLE_SPLIT_ROWS_MAX,
+    FoundRelation,
+    no_session,
+    reason,
+    sample_rows,
+)
 from scrub.app.guesses import KeyGuess
 from scrub.app.init_catalog import Draft, InitResult, arrange, names_of, propose
+from scrub.app.own_relations import is_own
 from scrub.catalog.expressions import BadExpression, check_condition
 from scrub.catalog.names import problem_of
 from scrub.catalog.write import DeclaredParts, NativeEntry, already_there, render, write_catalog
@@ -70,13 +77,16 @@ def init_database(
     with closing(PostgresStore(Store(name=_STORE, kind="postgres", url=url, schema=schema))) as (
         store
     ):
-        names = tables_of(_reached(store), schema)
+        listed = tables_of(_reached(store), schema)
+        names = [name for name in listed if not is_own(name, listed)]
         if not names:
             raise UsageError(f"there is no table in schema {schema}", hint="--schema names another")
         unusable: dict[str, str] = {}
         parts: dict[str, Declared] = {}
         found = list(_look_at_all(store, names, unusable, parts))
-        drafts = arrange(found, unusable, lambda relation: _key(relation, parts[relation.name]))
+        drafts = arrange(
+            found, unusable, lambda relation: _key(relation, parts[relation.name]), "postgres"
+        )
     if not drafts:
         reasons = "\n".join(f"  {name}: {why}" for name, why in unusable.items())
         raise UsageError(f"no table of schema {schema} can be described:\n{reasons}")
@@ -89,6 +99,7 @@ def init_database(
         tables=names_of(proposal),
         unusable=unusable,
         has_guesses=proposal.has_guesses,
+        to_fill_in=proposal.to_fill_in,
     )
 
 
@@ -133,6 +144,9 @@ def _look_at(store: PostgresStore, name: str) -> FoundRelation:
         Column(name=of.name, type=of.type, nullable=not of.not_null) for of in usable if of.type
     )
     facts = store.pin(name, None, no_session, columns)
+    sample = sample_rows(facts, columns)
+    # What a server says of numbers is an estimate; a short table was read as a whole.
+    is_whole = len(facts.splits) <= 1 and sample.num_rows < SAMPLE_SPLIT_ROWS_MAX
     return FoundRelation(
         name=name,
         store=store.name,
@@ -140,7 +154,8 @@ def _look_at(store: PostgresStore, name: str) -> FoundRelation:
         columns=columns,
         left_out={of.name: _why(of) for of in described.values() if of not in usable},
         rows=facts.rows,
-        sample=sample_rows(facts, columns),
+        rows_counted=sample.num_rows if is_whole else None,
+        sample=sample,
     )
 
 

@@ -6,6 +6,7 @@ from yaml.nodes import MappingNode, Node
 from scrub.catalog import document, names
 from scrub.catalog.document import line_of
 from scrub.catalog.expressions import BadExpression, columns_used
+from scrub.catalog.placeholders import EXPRESSION_HINT, FILL_IN
 from scrub.catalog.section import Section
 from scrub.catalog.table_context import TableContext
 from scrub.model.table import EntryColumn
@@ -67,7 +68,10 @@ class EntryColumnReader:
         column_type = _declared_type(section)
         if self._dialect != "spark":
             section.require("type", "say of which type it is, e.g. type: string")
-        if source is not None:
+        if source == FILL_IN:
+            message = f"fill in how '{name}' of {self._index} is computed from the row"
+            section.add("expr", message, EXPRESSION_HINT.format(name=name))
+        elif source is not None:
             try:
                 columns_used(source, self._context.columns, self._dialect)
             except BadExpression as error:

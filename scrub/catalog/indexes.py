@@ -9,6 +9,7 @@ from scrub.catalog import document, names
 from scrub.catalog.document import Entry
 from scrub.catalog.entry_columns import EntryColumnReader
 from scrub.catalog.expressions import BadExpression, check_condition, columns_used
+from scrub.catalog.placeholders import CONDITION_HINT, FILL_IN
 from scrub.catalog.reflects import read_reflects
 from scrub.catalog.section import Section
 from scrub.catalog.table_context import TableContext
@@ -115,7 +116,9 @@ class IndexReader:
 
     def _where(self, section: Section, dialect: str) -> str | None:
         where = section.text("where")
-        if where is not None:
+        if where == FILL_IN:
+            section.add("where", f"fill in which rows {section.what} covers", CONDITION_HINT)
+        elif where is not None:
             try:
                 if dialect == "spark":
                     check_condition(where, self._context.columns)

@@ -53,7 +53,7 @@ def parse(text: str, dialect: str = "spark") -> "Expr":
     except RecursionError as error:
         raise BadExpression("is nested too deeply") from error
     _refuse_forgiven(tokens)
-    if not isinstance(tree, exp.Condition | exp.Query | exp.Subquery):
+    if not isinstance(tree, exp.Condition | exp.Query | exp.Subquery | exp.AtTimeZone):
         raise BadExpression("is not one expression with one value")
     for problem in _problems(tree):
         raise BadExpression(problem)

@@ -3,16 +3,18 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
+from scrub.catalog.placeholders import FILL_IN
 from scrub.errors import UsageError
-from scrub.model.table import Column, ForeignKey, Index, Store, Table
+from scrub.model.table import Column, EntryColumn, ForeignKey, Index, Nulls, Store, Table
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNFINISHED = f"# Each `{FILL_IN}` must be filled in, as the comment above it says."
 _NOT_A_STRING = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
 
@@ -44,6 +46,7 @@ class ProposedTable:
     key_guess: str  # empty if it is no guess
     type_guesses: Mapping[str, str] = field(default_factory=dict)  # by column
     index_guesses: Mapping[str, str] = field(default_factory=dict)  # by index
+    to_fill_in: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by index
     partitioned_by: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)  # columns, and why
     declared: DeclaredParts = DeclaredParts()
@@ -62,12 +65,23 @@ class Proposal:
         """Whether a line of it is marked as a guess."""
         return any(of.key_guess or of.type_guesses or of.index_guesses for of in self.tables)
 
+    @property
+    def to_fill_in(self) -> tuple[str, ...]:
+        """What a person must write into the file before it can be used."""
+        return tuple(
+            f"{of.table.name}.{index}: {what}"
+            for of in self.tables
+            for index, found in of.to_fill_in.items()
+            for what in found
+        )
+
 
 def render(proposal: Proposal) -> str:
     """The YAML text; loading it gives the proposal's stores and tables."""
     look = " What is marked `guess` wants a look: correct it where needed."
     lines = [
         f"# Written by `scrub init`.{look if proposal.has_guesses else ''}",
+        *([_UNFINISHED] if proposal.to_fill_in else []),
         "# `scrub catalog validate` says whether the file is in order.",
         "version: 1",
         "stores:",
@@ -151,6 +165,8 @@ def _table(proposed: ProposedTable) -> Iterator[str]:
         yield "  indexes:"
     for index in table.indexes:
         yield f"    # guess: {_on_one_line(proposed.index_guesses[index.name])}"
+        for what in proposed.to_fill_in.get(index.name, ()):
+            yield f"    # fill in: {_on_one_line(what)}"
         yield f"    {scalar(index.name)}: {_index(index, table)}"
     for entry in native:
         yield from _native(entry)
@@ -193,14 +209,31 @@ def _column(column: Column) -> str:
 
 
 def _index(index: Index, table: Table) -> str:
-    settings = [("columns", _names(column.name for column in index.key))]
+    settings = [("columns", _entry_columns(index.key))]
     if index.stored:
-        settings.append(("storing", _names(column.name for column in index.stored)))
+        settings.append(("storing", _entry_columns(index.stored)))
+    if index.where is not None:
+        settings.append(("where", scalar(index.where)))
+    if index.nulls is not Nulls.KEEP:
+        settings.append(("nulls", index.nulls.value))
+    if index.dialect != "spark":
+        settings.append(("dialect", index.dialect))
     if index.store != table.store:
         settings.append(("store", scalar(index.store)))
     if index.relation != f"{table.name}__{index.name}":
         settings.append(("relation", scalar(index.relation)))
     return _flow(settings)
+
+
+def _entry_columns(columns: Iterable[EntryColumn]) -> str:
+    return f"[{', '.join(map(_entry_column, columns))}]"
+
+
+def _entry_column(column: EntryColumn) -> str:
+    if not column.is_expression:
+        return scalar(column.name)
+    declared = [("type", scalar(str(column.type)))] if column.type is not None else []
+    return _flow([("expr", scalar(column.source)), ("as", scalar(column.name)), *declared])
 
 
 def _names(names: Iterable[str]) -> str:

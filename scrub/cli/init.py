@@ -46,5 +46,7 @@ def init(place: str, catalog: Path, schema: str, force: bool) -> None:
     if of_database and without_password(place) != place.rstrip("?&"):
         left_out = "the password was left out: put it into ~/.pgpass or PGPASSWORD"
         click.echo(left_out, err=True)
+    for what in result.to_fill_in:
+        click.echo(printable(f"fill in: {what}"), err=True)
     look = "; look at the lines marked `guess`" if result.has_guesses else ""
     click.echo(printable(f"wrote {result.path}{look}"), err=True)

@@ -26,6 +26,7 @@ class IndexPlan:
     index: Index
     side: Side
     notes: tuple[str, ...] = ()  # ignored columns, lag, missing snapshot: part of the coverage
+    ignored: tuple[str, ...] = ()  # columns of the index's relation that the catalog does not name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

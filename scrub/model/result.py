@@ -33,7 +33,7 @@ class CheckOutcome:
     rows: int | None = None
     entries: int | None = None
     transient: int = 0  # differences that were gone in a later snapshot
-    undecided: int = 0  # differences that unread data could explain
+    undecided: int = 0  # differences that data unread, or that proves nothing, could explain
     unnamed: int = 0  # at least so many differences were found and could not be named
     counts: Mapping[DefectKind, int] = field(default_factory=dict)
     snapshot: str | None = None  # of the index's relation
@@ -41,6 +41,7 @@ class CheckOutcome:
     strategy: str | None = None
     notes: tuple[str, ...] = ()  # what else a reader should know of the coverage
     remedies: tuple[str, ...] = ()  # what to do now about what was found
+    ignored: tuple[str, ...] = ()  # columns of the index's relation that were not compared
 
     @property
     def defects(self) -> int:

@@ -45,6 +45,7 @@ def does_not_fit(column: Column) -> SparkColumn | None:
             return ~value.between(first, last)
         case TypeName.DECIMAL if of_type.precision < _DECIMAL_DIGITS_MAX:
             whole = of_type.precision - of_type.scale
-            wide = value.cast(f"decimal({_DECIMAL_DIGITS_MAX},{of_type.scale})")
-            return F.abs(wide) >= F.expr(f"CAST('1E{whole}' AS DECIMAL(38,0))")
+            wide = f"decimal({_DECIMAL_DIGITS_MAX},{of_type.scale})"
+            # Of one scale: what two scales have in common may have no digits after the point.
+            return F.abs(value.cast(wide)) >= F.lit(f"1E{whole}").cast(wide)
     return None

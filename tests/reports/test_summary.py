@@ -90,3 +90,21 @@ def test_an_estimate_of_rows_is_called_one() -> None:
     rendered = PLAN_FORMATS["text"](replace(plan, tables=(estimated,)))
     assert "about 5,000 rows" in rendered
     assert "about" not in PLAN_FORMATS["text"](plan)
+
+
+@pytest.mark.parametrize("report_format", ["text", "markdown"])
+def test_columns_that_were_not_compared_are_part_of_the_verdict(report_format: str) -> None:
+    ignored = ("month", "a b", "c", "d")
+    run = a_run(a_table(replace(a_check("by_customer"), ignored=ignored)))
+    rendered = FORMATS[report_format](run)
+    (verdict,) = [line for line in rendered.splitlines() if "by_customer" in line]
+    assert "clean (not compared: month, " in verdict
+    assert "c and 1 more)" in verdict
+    assert "0 defects in 1 check (4 columns of indexes not compared);" in closing_line(run)
+
+
+@pytest.mark.parametrize("report_format", ["json", "jsonl"])
+def test_columns_that_were_not_compared_are_listed_for_programs(report_format: str) -> None:
+    run = a_run(a_table(replace(a_check("by_customer"), ignored=("month",))))
+    assert '"ignored_columns": [' in FORMATS[report_format](run)
+    assert '"month"' in FORMATS[report_format](run)

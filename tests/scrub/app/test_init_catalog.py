@@ -2,6 +2,7 @@
 """A first catalog is written from real Delta and Parquet tables, and loads without a mistake."""
 
 import os
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,9 +16,10 @@ from scrub.app.init_catalog import InitResult, init_catalog
 from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.names import problem_of
 from scrub.catalog.write import Proposal, ProposedTable, render
-from scrub.errors import UsageError
-from scrub.model.table import Column, EntryColumn, Index, Store, Table
+from scrub.errors import CatalogError, UsageError
+from scrub.model.table import Column, EntryColumn, Index, Nulls, Store, Table
 from scrub.model.types import parse_type
+from scrub.stores.delta_journal import JOURNAL
 
 ROWS = 300
 ORDERS = pa.table(
@@ -96,14 +98,161 @@ def test_a_relation_named_after_a_table_is_its_index(lake: Path) -> None:
     assert "# guess: named after the table" in text
 
 
-def test_columns_that_are_no_tables_are_left_for_an_expression(lake: Path) -> None:
-    lower = pa.array([email.lower() for email in ORDERS["email"].to_pylist()])
-    by_email = ORDERS.select(["email", "id"]).append_column("email_lower", lower)
+def test_a_column_that_nothing_explains_is_to_be_filled_in(lake: Path) -> None:
+    """Written as an index on another column, damage in it would be called clean."""
     delta(lake, "orders", ORDERS)
-    delta(lake, "orders__by_email", by_email)
+    by_month = ORDERS.select(["customer_id", "id", "status"]).add_column(
+        0, "month", pa.array([f"m{row * 7919 % 11}" for row in range(ROWS)])
+    )
+    delta(lake, "orders__by_customer", by_month)
+    path = lake.parent / "scrub.yaml"
+    result = init_catalog(lake, path)
+    lines = path.read_text().splitlines()
+    (line,) = [number for number, line in enumerate(lines, 1) if "by_customer:" in line]
+    assert '{columns: [{expr: "?", as: month}, customer_id], storing: [status]}' in lines[line - 1]
+    what = (
+        "how month (string) is computed from a row of orders; without the column, it is not "
+        "compared"
+    )
+    assert lines[line - 2].strip() == f"# fill in: {what}"
+    assert result.to_fill_in == (f"orders.by_customer: {what}",)
+    with pytest.raises(CatalogError) as error:
+        load_catalog(path)
+    (mistake,) = error.value.mistakes
+    assert (mistake.line, mistake.message) == (
+        line,
+        "fill in how 'month' of index 'by_customer' is computed from the row",
+    )
+    assert "as: month" in (mistake.hint or "")
+
+
+def test_an_index_with_nothing_but_such_a_column_is_no_table_of_its_own(lake: Path) -> None:
+    delta(lake, "orders", ORDERS)
+    month = pa.table({"month": [f"m{row % 3}" for row in range(ROWS)], "id": ORDERS["id"]})
+    delta(lake, "orders__by_month", month)
+    result = init_catalog(lake, lake.parent / "scrub.yaml")
+    assert result.tables == {"orders": ("by_month",)}
+    assert len(result.to_fill_in) == 1
+
+
+def test_a_column_of_another_type_is_to_be_filled_in(lake: Path) -> None:
+    delta(lake, "orders", ORDERS)
+    customers = pa.array([f"c{row % 7}" for row in range(ROWS)])
+    delta(lake, "orders__by_customer", pa.table({"customer_id": customers, "id": ORDERS["id"]}))
+    result = init_catalog(lake, lake.parent / "scrub.yaml")
+    assert "how customer_id (string) is computed" in result.to_fill_in[0]
+
+
+MOMENTS = [datetime(2024, 1 + row % 12, 1 + row % 28, row % 24, 30) for row in range(ROWS)]
+EVENTS = (
+    ORDERS.append_column("at", pa.array(MOMENTS, pa.timestamp("us", tz="UTC")))
+    .append_column("local", pa.array(MOMENTS, pa.timestamp("us")))
+    .append_column("on", pa.array([moment.date() for moment in MOMENTS], pa.date32()))
+    .append_column("a b", pa.array([f" Word {row} " for row in range(ROWS)]))
+)
+DERIVED = {
+    "email_lower": ([e.lower() for e in ORDERS["email"].to_pylist()], pa.string(), "lower(email)"),
+    "mail": (ORDERS["email"].to_pylist(), pa.string(), "email"),
+    "EMAIL_UP": ([e.upper() for e in ORDERS["email"].to_pylist()], pa.string(), "upper(email)"),
+    "word": ([f"Word {row}" for row in range(ROWS)], pa.string(), "trim(`a b`)"),
+    "at_day": ([m.date() for m in MOMENTS], pa.date32(), "to_date(at)"),
+    "local_month": (
+        [m.replace(day=1, hour=0, minute=0) for m in MOMENTS],
+        pa.timestamp("us"),
+        "date_trunc('MONTH', local)",
+    ),
+    "at_month": ([f"{m:%Y-%m}" for m in MOMENTS], pa.string(), "date_format(at, 'yyyy-MM')"),
+    "on_month": ([m.date().replace(day=1) for m in MOMENTS], pa.date32(), "trunc(`on`, 'MM')"),
+    "day_month": ([d[:7] for d in EVENTS["day"].to_pylist()], pa.string(), None),
+    "email_start": (
+        [e[:7] for e in ORDERS["email"].to_pylist()],
+        pa.string(),
+        "substring(email, 1, 7)",
+    ),
+    "customer_text": (
+        [str(row % 7) for row in range(ROWS)],
+        pa.string(),
+        "CAST(customer_id AS STRING)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_a_column_that_follows_from_another_is_offered_as_a_guess(lake: Path, name: str) -> None:
+    values, arrow, expression = DERIVED[name]
+    delta(lake, "events", EVENTS.drop_columns("tags"))
+    entries = pa.table({name: pa.array(values, arrow), "id": ORDERS["id"]})
+    delta(lake, "events__by_it", entries)
+    if expression is None:  # a constant follows from anything
+        assert init_catalog(lake, lake.parent / "scrub.yaml").to_fill_in
+        return
     _, catalog, text = init(lake)
-    assert [column.name for column in catalog.tables["orders"].index("by_email").key] == ["email"]
-    assert "{expr: ..., as: email_lower}" in text
+    (column,) = catalog.tables["events"].index("by_it").key
+    assert (column.name, column.source, column.is_expression) == (name, expression, True)
+    assert f"# guess: named after the table; {name} is {expression} in all rows looked at" in text
+
+
+def test_a_relation_that_only_renames_is_offered_whatever_it_is_called(lake: Path) -> None:
+    lower = pa.array([email.lower() for email in ORDERS["email"].to_pylist()])
+    delta(lake, "orders", ORDERS)
+    delta(lake, "email_lookup", pa.table({"email_lower": lower, "id": ORDERS["id"]}))
+    _, catalog, text = init(lake)
+    (column,) = catalog.tables["orders"].index("email_lookup").key
+    assert column.source == "lower(email)"
+    assert "all its columns follow from the table's" in text
+
+
+def test_one_row_that_differs_ends_a_guess(lake: Path) -> None:
+    lower = [email.lower() for email in ORDERS["email"].to_pylist()]
+    lower[17] = "else"
+    delta(lake, "orders", ORDERS)
+    delta(lake, "orders__by_email", pa.table({"email_lower": lower, "id": ORDERS["id"]}))
+    assert init_catalog(lake, lake.parent / "scrub.yaml").to_fill_in
+
+
+def test_an_index_with_fewer_entries_than_rows_is_marked(lake: Path) -> None:
+    delta(lake, "orders", ORDERS)
+    closed = ORDERS.filter(pa.compute.equal(ORDERS["status"], "closed"))
+    delta(lake, "orders__closed", closed.select(["customer_id", "id"]))
+    path = lake.parent / "scrub.yaml"
+    init_catalog(lake, path)
+    text = path.read_text()
+    assert 'closed: {columns: [customer_id], where: "?"}' in text
+    assert "150 entries for 300 rows, so it covers only some" in text
+    with pytest.raises(CatalogError) as error:
+        load_catalog(path)
+    (mistake,) = error.value.mistakes
+    assert mistake.message == "fill in which rows index 'closed' covers"
+    path.write_text(text.replace('"?"', "\"status = 'closed'\""))
+    assert load_catalog(path).tables["orders"].index("closed").where == "status = 'closed'"
+
+
+def test_an_index_that_leaves_out_null_says_so(lake: Path) -> None:
+    customers = pa.array([None if row % 3 == 0 else row for row in range(ROWS)], pa.int32())
+    orders = ORDERS.set_column(2, "customer_id", customers)
+    delta(lake, "orders", orders)
+    entries = orders.select(["customer_id", "id"]).filter(orders["customer_id"].is_valid())
+    delta(lake, "orders__by_customer", entries)
+    _, catalog, text = init(lake)
+    assert catalog.tables["orders"].index("by_customer").nulls is Nulls.SKIP
+    assert "as many as have no NULL in its key" in text
+
+
+def test_a_few_lost_entries_are_for_the_check_to_find(lake: Path) -> None:
+    delta(lake, "orders", ORDERS)
+    delta(lake, "orders__by_customer", ORDERS.select(["customer_id", "id"]).slice(3))
+    _, catalog, text = init(lake)
+    assert catalog.tables["orders"].index("by_customer").where is None
+    assert "297 entries for 300 rows" in text
+
+
+def test_what_scrub_itself_keeps_in_a_lake_is_left_out(lake: Path) -> None:
+    delta(lake, "orders", ORDERS)
+    delta(lake, JOURNAL, pa.table({"id": range(3), "run": ["a", "b", "c"]}))
+    result, catalog, text = init(lake)
+    assert set(catalog.tables) == {"orders"}
+    assert not result.unusable
+    assert JOURNAL not in text
 
 
 def test_a_relation_with_only_columns_of_a_table_is_guessed_to_be_its_index(lake: Path) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A first catalog from a database: what is declared is taken over, the rest is a marked guess."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,11 @@ from psycopg import conninfo
 from scrub.app.init_database import init_database, is_database
 from scrub.catalog import load_catalog
 from scrub.cli import main
-from scrub.errors import ScrubError, UsageError
+from scrub.errors import CatalogError, ScrubError, UsageError
+from scrub.model.table import Store
 from scrub.stores.postgres.connections import without_password
+from scrub.stores.postgres.journal import PostgresJournal
+from scrub.stores.postgres.recovery import RecoveringPostgres
 from tests.postgres_server import Database
 
 
@@ -311,3 +315,94 @@ def test_a_native_index_with_the_name_of_an_index_table_gets_another(
     init_database(url, path)
     native = load_catalog(path).tables["orders"].index("by_customer_native")
     assert (native.native, native.relation) == (True, "by_customer")
+
+
+DERIVED = {
+    "email_lower": "lower(email)",
+    "mail": "email",
+    "word_up": "upper(word)",
+    "word_bare": "btrim(word)",
+    "at_day": "(at AT TIME ZONE 'UTC')::date",
+    "local_day": "local::date",
+    "at_month": "date_trunc('month', at, 'UTC')",
+    "local_hour": "date_trunc('hour', local)",
+    "on_month": "date_trunc('month', born::timestamp)::date",
+    "at_text": "to_char(at AT TIME ZONE 'UTC', 'YYYY-MM')",
+    "born_text": "to_char(born, 'YYYY-MM')",
+    "born_year": "extract(year FROM born)::int",
+    "at_year": "extract(year FROM at AT TIME ZONE 'UTC')::int",
+    "email_start": "substr(email, 1, 7)",
+    "n_text": "n::text",
+}
+
+
+def test_columns_that_follow_from_others_are_offered_in_the_databases_dialect(
+    database: Database, url: str, tmp_path: Path
+) -> None:
+    """What is offered gives the index's values in the database itself, in any time zone."""
+    listed = ", ".join(f"{text} AS {name}" for name, text in DERIVED.items())
+    database.run(
+        "CREATE TABLE people (id int PRIMARY KEY, email text, word text, at timestamptz,"
+        " local timestamp, born date, n int)",
+        "INSERT INTO people SELECT i, 'Person' || i || '@X', ' Word ' || i || ' ',"
+        " '2024-01-31 22:30Z'::timestamptz + i * interval '37 hours',"
+        " '2023-05-01 01:10'::timestamp + i * interval '31 hours', date '1970-01-01' + i * 40,"
+        " i % 50 FROM generate_series(1, 400) i",
+        f"CREATE TABLE people__by_all AS SELECT {listed}, id FROM people",
+    )
+    path = tmp_path / "scrub.yaml"
+    assert init_database(url, path).to_fill_in == ()
+    index = load_catalog(path).tables["people"].index("by_all")
+    assert (index.dialect, [column.name for column in index.key]) == ("postgres", list(DERIVED))
+    for column in index.key:
+        differing = (
+            f"SELECT count(*) FROM people p JOIN people__by_all i ON i.id = p.id "
+            f"WHERE (SELECT {column.source} FROM people q WHERE q.id = p.id) "
+            f"IS DISTINCT FROM i.{column.name}"
+        )
+        database.run("SET TimeZone = 'America/New_York'")
+        assert database.rows(differing) == [(0,)], column.source
+
+
+def test_what_nothing_explains_and_who_has_fewer_entries_is_to_be_filled_in(
+    shop: Database, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.run(
+        "CREATE TABLE orders__by_month AS SELECT 'm' || id * 7 % 11 AS month, customer_id, id"
+        " FROM orders WHERE id <= 40"
+    )
+    path = tmp_path / "scrub.yaml"
+    assert main.run(["init", url, "--catalog", str(path)]) == 0
+    told = capsys.readouterr().err
+    assert "fill in: orders.by_month: how month (string) is computed from a row of orders" in told
+    assert "fill in: orders.by_month: which rows of orders have an entry" in told
+    with pytest.raises(CatalogError) as error:
+        load_catalog(path)
+    assert [mistake.message for mistake in error.value.mistakes] == [
+        "fill in how 'month' of index 'by_month' is computed from the row",
+        "fill in which rows index 'by_month' covers",
+    ]
+    # Every command refuses it by name, with file and line.
+    assert main.run(["catalog", "validate", "--catalog", str(path)]) == 2
+    assert f"{path}:{error.value.mistakes[0].line}: fill in how" in capsys.readouterr().err
+    assert main.run(["check", "table", "orders", "--catalog", str(path)]) == 2
+
+
+def test_what_scrub_itself_keeps_in_a_database_is_left_out(
+    shop: Database, url: str, tmp_path: Path
+) -> None:
+    store = Store(name="shop", kind="postgres", url=shop.url, schema="public")
+    with closing(RecoveringPostgres(store)) as repairs:
+        PostgresJournal("public").create(repairs.connection)
+    shop.run(
+        "CREATE TABLE scrub_builds (id bigint PRIMARY KEY)",
+        "CREATE TABLE scrub_build_ranges (id bigint PRIMARY KEY)",
+        "CREATE TABLE orders__by_customer__suspects (id bigint PRIMARY KEY)",
+        "CREATE TABLE orders__by_customer__recorded (id bigint PRIMARY KEY)",
+        "CREATE TABLE other__suspects (id bigint PRIMARY KEY)",
+        "ALTER TABLE orders__by_customer ADD scrub_deleted boolean",
+    )
+    result = init_database(url, tmp_path / "scrub.yaml")
+    assert set(result.tables) == {"customers", "orders", "other__suspects"}
+    assert not result.unusable
+    assert not result.to_fill_in
