@@ -88,12 +88,15 @@ class Repair:
             recovering(self.store, self.table)
         self._spark, self._spark_options = spark, spark_options
         self._on_progress = on_progress
+        self._is_in_place = True
 
     def demand_writable(self) -> None:
         if isinstance(self.store, RowPresence):
             raise OnlyRead(self.store.why)
 
-    def previewed(self) -> RepairReport:
+    def previewed(self, in_place: bool = True) -> RepairReport:
+        """The plan; what is not made `in_place` is made by hand, whatever hinders an undo."""
+        self._is_in_place = in_place and not isinstance(self.store, RowPresence)
         file = self.request.from_file
         if file is not None:
             return self._from_file(read_result(file))
@@ -130,7 +133,8 @@ class Repair:
         plan = self._planned(chosen, defects, looked_at)
         if self.request.recover_rows:
             plan = settle_recoveries(plan, self.table, self.store, chosen)
-        if not isinstance(self.store, RowPresence):
+        if self._is_in_place:
+            assert not isinstance(self.store, RowPresence), "it only reads"
             plan = without_hindered(plan, seen_by_repair(self.table), self.store)
         return RepairReport(
             table=self.table.name,

@@ -44,7 +44,7 @@ def write_patch(
     demand_free(directory)
     with opened_repair(request, spark, spark_options, on_progress) as repair:
         demand_patchable(repair.table)
-        report = repair.previewed()
+        report = repair.previewed(in_place=False)
         if report.over_limit or not report.plan.actions:
             return report
         on_progress(Progress(phase="writing the patch"))

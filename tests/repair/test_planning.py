@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from repair.last_copies import Siblings
 from repair.planning import REFUSED, plan_repair
 from repair.recovering import recovering
 from scrub.errors import UsageError
@@ -340,3 +341,37 @@ def test_a_value_that_its_column_cannot_hold_is_neither_written_nor_a_reason_to_
         told(DefectKind.DANGLING, None, absent),
     ]
     assert len(plan_repair(done, {"t": table}).actions) == len(done)
+
+
+# ---- rows that prove nothing, and rows of which little is left ----
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_entries_that_use_a_damaged_value_of_a_row_are_left_until_the_row_is_mended(
+    kind: DefectKind,
+) -> None:
+    wrong_row = Defect(
+        kind=DefectKind.INVALID_ENCODING,
+        table="t",
+        index=None,
+        primary_key={"k": 1},
+        index_key=None,
+        expected=None,
+        actual=None,
+        snapshot="",
+        column="s",
+    )
+    plan = plan_repair([defect(kind)], {"t": kv_table()}, others=[wrong_row])
+    assert plan.actions == ()
+    assert "the row is damaged" in plan.refusals[0].reason
+    elsewhere = replace(wrong_row, primary_key={"k": 2})
+    assert len(plan_repair([defect(kind)], {"t": kv_table()}, others=[elsewhere]).actions) == 1
+
+
+def test_an_index_that_could_not_be_looked_at_keeps_entries_of_absent_rows_only() -> None:
+    siblings = Siblings(present=[("t", {"k": 1})], unread={"by_s": "permission denied"})
+    told = defect(DefectKind.DANGLING)
+    assert len(plan_repair([told], {"t": kv_table()}, siblings=siblings).actions) == 1
+    absent = replace(siblings, present=())
+    (refusal,) = plan_repair([told], {"t": kv_table()}, siblings=absent).refusals
+    assert "index by_s may hold the row too" in refusal.reason

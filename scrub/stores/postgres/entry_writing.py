@@ -23,16 +23,15 @@ from scrub.stores.postgres.index_hindrances import (
     IndexHindrances,
     referred_places,
 )
-from scrub.stores.postgres.index_table import (
-    FoundEntries,
-    IndexTable,
-    Place,
-    arrays_of,
-    lists_of,
-    lists_of_places,
+from scrub.stores.postgres.index_table import FoundEntries, IndexTable, Place
+from scrub.stores.postgres.row_statements import (
+    delete_rows,
+    insert_entries,
+    insert_image,
+    update_columns,
+    update_texts,
 )
-from scrub.stores.postgres.quoting import beside_parameters, identifier
-from scrub.stores.postgres.whole_rows import set_exact_texts, typed_places
+from scrub.stores.postgres.whole_rows import set_exact_texts
 from scrub.stores.repairing import Image, RowImages
 
 T = TypeVar("T")
@@ -192,49 +191,24 @@ class _Work:
     def _updated(
         self, names: Sequence[str], some: Sequence[tuple[int, int, bool]]
     ) -> list[tuple[Place, int, int]]:
+        brief, table = self.brief, self.table
         if self.undone and any(self.undone[by] for _, by, _ in some):
-            return [one for number, by, _ in some for one in self._updated_back(names, number, by)]
-        table = self.table
-        columns = [column for column in table.shape.columns if column.name in names]
-        arrays, listed = arrays_of(columns)
-        sets = [f"{_name(c.name)} = k.{_name(c.name)}::{table.type_of(c.name)}" for c in columns]
-        values = self._entries([(by, is_dead) for _, by, is_dead in some])
-        parameters = lists_of(values.select([column.name for column in columns]))
-        extra, extra_names = "", ""
-        if table.is_marked:
-            sets.append(f"{_name(MARK)} = k.{_name(MARK)}")
-            extra, extra_names = ", %s::boolean[]", f", {_name(MARK)}"
-            parameters.append([is_dead for _, _, is_dead in some])
-        if not sets:  # equal for us, as 0 and -0 are: nothing to write
-            return [(self.found.places[number], number, by) for number, by, _ in some]
-        places = lists_of_places([self.found.places[number] for number, _, _ in some])
-        arrays = f", {arrays}" if arrays else ""
-        listed = f", {listed}" if listed else ""
-        rows = self.brief.execute(
-            f"UPDATE {table.sql} AS t SET {', '.join(sets)} "
-            f"FROM unnest(%s::bigint[], %s::tid[], %s::integer[]{arrays}{extra}) "
-            f"AS k(scrub_relation, scrub_place, scrub_number{listed}{extra_names}) "
-            "WHERE t.tableoid = k.scrub_relation AND t.ctid = k.scrub_place "
-            "RETURNING k.scrub_number, t.tableoid::bigint, t.ctid::text",
-            [*places, list(range(len(some))), *parameters],
-        ).fetchall()
-        return [((row[1], row[2]), some[row[0]][0], some[row[0]][1]) for row in rows]
-
-    def _updated_back(
-        self, names: Sequence[str], number: int, by: int
-    ) -> list[tuple[Place, int, int]]:
-        """Of an undo: the columns get the very texts that they had."""
-        table, image = self.table, self.undone[by].before[0]
-        if not names:
-            return [(self.found.places[number], number, by)]
-        sets = [f"{_name(name)} = %s::{table.type_of(name)}" for name in names]
-        rows = self.brief.execute(
-            f"UPDATE {table.sql} AS t SET {', '.join(sets)} "
-            "WHERE t.tableoid = %s::oid AND t.ctid = %s::tid "
-            "RETURNING t.tableoid::bigint, t.ctid::text",
-            [*(image[name] for name in names), *self.found.places[number]],
-        ).fetchall()
-        return [((row[0], row[1]), number, by) for row in rows]
+            return [
+                (place, number, by)
+                for number, by, _ in some
+                for place in update_texts(
+                    brief, table, names, self.found.places[number], self.undone[by].before[0]
+                )
+            ]
+        moved = update_columns(
+            brief,
+            table,
+            names,
+            [self.found.places[number] for number, _, _ in some],
+            self._entries([(by, is_dead) for _, by, is_dead in some]),
+            [is_dead for _, _, is_dead in some],
+        )
+        return [(place, some[which][0], some[which][1]) for which, place in moved]
 
     # ---- deletes and inserts ----
 
@@ -243,21 +217,21 @@ class _Work:
             by = self.states.deletes[number]
             if by is not None:
                 self._before.setdefault(by, []).append(self.found.images[number])
-        if not numbers:
-            return
-        done = self.brief.execute(
-            f"DELETE FROM {self.table.sql} AS t USING unnest(%s::bigint[], %s::tid[]) "
-            "AS p(relation, place) WHERE t.tableoid = p.relation AND t.ctid = p.place",
-            lists_of_places([self.found.places[number] for number in numbers]),
-        )
-        if done.rowcount != len(numbers):
+        places = [self.found.places[number] for number in numbers]
+        if places and delete_rows(self.brief, self.table, places) != len(places):
             raise NotWritten(self._suppressed)
 
     def _insert(self, inserts: Sequence[tuple[int, bool]]) -> list[Place]:
-        restored = [image for image in self._restored(inserts) if image is not None]
-        places = self._inserted_back(restored)
+        brief, table, computed = self.brief, self.table, self.hindrances.generated
+        places = [
+            place
+            for image in self._restored(inserts)
+            if image is not None
+            for place in insert_image(brief, table, image, computed)
+        ]
         if new := [one for one in inserts if not (self.undone and self.undone[one[0]])]:
-            places += self._inserted(new)
+            dead = [is_dead for _, is_dead in new]
+            places += insert_entries(brief, table, self._entries(new), dead, computed)
         if len(places) != len(inserts):
             raise NotWritten(self._suppressed)
         return places
@@ -271,48 +245,6 @@ class _Work:
             if images
         }
         return [left[by].pop(0) if left.get(by) else None for by, _ in inserts]
-
-    def _inserted(self, inserts: Sequence[tuple[int, bool]]) -> list[Place]:
-        """In the order of the key, as every writer of ours does, against deadlocks."""
-        table = self.table
-        new = self._entries(inserts)
-        columns = [c for c in table.shape.columns if c.name not in self.hindrances.generated]
-        arrays, names = arrays_of(columns)
-        values = [f"k.{_name(c.name)}::{table.type_of(c.name)}" for c in columns]
-        targets = [_name(column.name) for column in columns]
-        parameters = lists_of(new.select([column.name for column in columns]))
-        if table.is_marked:
-            arrays, names = f"{arrays}, %s::boolean[]", f"{names}, {_name(MARK)}"
-            values.append(f"k.{_name(MARK)}")
-            targets.append(_name(MARK))
-            parameters.append([is_dead for _, is_dead in inserts])
-        keys = {column.name for column in (*table.shape.indexed, *table.shape.suffix)}
-        order = [str(n + 1) for n, column in enumerate(columns) if column.name in keys]
-        rows = self.brief.execute(
-            f"INSERT INTO {table.sql} AS t ({', '.join(targets)}) OVERRIDING SYSTEM VALUE "
-            f"SELECT {', '.join(values)} FROM unnest({arrays}) AS k({names}) "
-            f"ORDER BY {', '.join(order)} RETURNING t.tableoid::bigint, t.ctid::text",
-            parameters,
-        ).fetchall()
-        return [(row[0], row[1]) for row in rows]
-
-    def _inserted_back(self, images: Sequence[Image]) -> list[Place]:
-        """Rows as they were, in the columns that take a value."""
-        places: list[Place] = []
-        for image in images:
-            columns = [
-                column
-                for column in self.table.columns.values()
-                if column.name in image and column.name not in self.hindrances.generated
-            ]
-            rows = self.brief.execute(
-                f"INSERT INTO {self.table.sql} AS t "
-                f"({', '.join(_name(column.name) for column in columns)}) OVERRIDING SYSTEM VALUE "
-                f"VALUES ({typed_places(columns)}) RETURNING t.tableoid::bigint, t.ctid::text",
-                [image[column.name] for column in columns],
-            ).fetchall()
-            places += [(row[0], row[1]) for row in rows]
-        return places
 
     # ---- afterwards ----
 
@@ -406,7 +338,3 @@ class _Work:
 
 def _differing(before: Image, after: Image) -> list[str]:
     return [name for name in before if before[name] != after.get(name)]
-
-
-def _name(name: str) -> str:
-    return beside_parameters(identifier(name))

@@ -15,8 +15,9 @@ from repair.hindered import without_hindered
 from repair.planning import plan_repair
 from scrub.model.defect import Defect
 from scrub.model.repair import ActionOutcome, DoneAction, RepairPlan
+from scrub.model.types import ColumnType, TypeName
 from tests.postgres_server import Database
-from tests.repair.postgres_ground import Ground, kv_table
+from tests.repair.postgres_ground import BIGINT, Ground, index_of, kv_table, table_of
 
 ROWS = (
     "CREATE TABLE t (k bigint PRIMARY KEY, v text, s text)",
@@ -478,3 +479,46 @@ def test_triggers_of_partitions_count_too(database: Database) -> None:
     )
     (refusal,) = preview(Ground(database, kv_table())).refusals
     assert "trigger act on public.high" in refusal.reason
+
+
+DIGITS = ("1234567890123456789012345678.0123456789", "-9999999999999999999999999999.9999999999")
+
+
+def test_decimals_of_more_than_28_digits_are_put_replaced_deleted_and_restored(
+    database: Database,
+) -> None:
+    """As keys, as stored values and in the journal: every digit."""
+    type_ = ColumnType(TypeName.DECIMAL, 38, 10)
+    index = index_of(key={"v": type_}, suffix={"k": BIGINT}, stored={"s": type_})
+    table = table_of({"k": BIGINT, "v": type_, "s": type_}, index)
+    first, second = DIGITS
+    database.run(
+        "CREATE TABLE t (k bigint PRIMARY KEY, v numeric(38,10), s numeric(38,10))",
+        "CREATE TABLE t__by_v (v numeric(38,10), k bigint, s numeric(38,10))",
+        f"INSERT INTO t VALUES (1, {first}, {second}), (2, {second}, {first})",
+        f"INSERT INTO t__by_v VALUES ({second}, 2, {second}), ({first}, 9, {first})",
+    )
+    ground = Ground(database, table)
+    assert len(assert_undone_exactly(ground)) == 3
+    ground.execute(preview(ground))
+    ground.assert_right()
+
+
+def test_a_zero_with_a_sign_is_put_and_restored_with_it(database: Database) -> None:
+    type_ = ColumnType(TypeName.DOUBLE)
+    index = index_of(key={"v": type_}, suffix={"k": BIGINT}, stored={"s": type_})
+    table = table_of({"k": BIGINT, "v": type_, "s": type_}, index)
+    database.run(
+        "CREATE TABLE t (k bigint PRIMARY KEY, v float8, s float8)",
+        "CREATE TABLE t__by_v (v float8, k bigint, s float8)",
+        "INSERT INTO t VALUES (1, '-0', '-0'), (2, 1, '-0')",
+        "INSERT INTO t__by_v VALUES (1, 2, 5), ('-0', 9, '-0')",
+    )
+    ground = Ground(database, table)
+    assert len(assert_undone_exactly(ground)) == 3
+    done = ground.execute(preview(ground))
+    assert all(one.in_order for one in done)
+    assert database.rows("SELECT v::text, s::text FROM t__by_v ORDER BY k") == [
+        ("-0", "-0"),
+        ("1", "-0"),
+    ]
