@@ -203,7 +203,8 @@ def _demand_immutable(brief: Brief, entry: EntrySql) -> None:
             raise UsageError(
                 f"index {entry.index}: the database cannot keep {expression}: {first_line(error)}",
                 hint="use only the row's own values, functions that are IMMUTABLE, and for those "
-                f"outside pg_catalog and {entry.schema} also the name of their schema",
+                f"outside pg_catalog and {entry.schema} also the name of their schema; what "
+                "depends on the time zone must name it: (at AT TIME ZONE 'Europe/Berlin')::date",
             ) from error
     brief.execute(f"DROP TABLE {trial}")
 
