@@ -4,15 +4,16 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from checks.plan import table_columns
 from scrub.catalog.dependence import (
     cased_expressions,
     depends_on_casing,
     depends_on_zone,
-    zoned_expressions,
+    zoned_in_spark,
 )
 from scrub.catalog.native_terms import column_types
-from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, Side, TablePlan
-from scrub.model.request import Engine
+from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, TablePlan
+from scrub.model.relation import RelationFacts
 from scrub.model.types import TypeName
 from scrub.spark.casing import OF_A_LANGUAGE, WHAT_TO_DO
 from scrub.spark.time_zone import SETTING
@@ -62,13 +63,13 @@ def _reason(table: TablePlan, one: IndexPlan, around: Surroundings) -> str | Non
     index = one.index
     if reason := _where_reason(table, around):
         return reason
-    of_index = zoned_expressions(table.table, index) and table.side.engine is Engine.SQL
-    zoned = of_index or any(_reads_text_of_instants(s) for s in (table.side, one.side))
-    if zoned and not same_zone(around.time_zone, table.table.time_zone):
+    zoned = zoned_in_spark(table.table, index)
+    with_text = any(facts.times_as_text for facts in _with_instants(table, one))
+    if (zoned or with_text) and not same_zone(around.time_zone, table.table.time_zone):
         return _other_zone(around.time_zone, table.table.time_zone)
     if cased_expressions(index) and around.by_language():
         return f"{OF_A_LANGUAGE}: {WHAT_TO_DO}"
-    return _reason_of_clocks(table, one, of_index, around)
+    return _reason_of_clocks(table, one, zoned, around)
 
 
 def _where_reason(table: TablePlan, around: Surroundings) -> str | None:
@@ -96,14 +97,14 @@ def _reason_of_clocks(
     table: TablePlan, one: IndexPlan, zoned: bool, around: Surroundings
 ) -> str | None:
     """Why wall clocks that a JVM makes instants of cannot be judged."""
-    by_clock = [side for side in (table.side, one.side) if _clocks(side)]
+    by_clock = [facts for facts in _with_instants(table, one) if facts.times_by_clock]
     # The same shift on both sides is none, unless an expression looks at the clock.
     if not by_clock or (len(by_clock) > 1 and not zoned):
         return None
     zone, of_jvm = table.table.time_zone, around.clocks()
     if of_jvm is not None and same_zone(of_jvm, zone):
         return None
-    relations = ", ".join(side.facts.relation for side in by_clock)
+    relations = ", ".join(facts.relation for facts in by_clock)
     return (
         f"{relations} stores times without a zone, and the JVM of the Spark session makes instants "
         f"of them in {of_jvm or 'a zone that it does not tell'}, not in {zone}: start its driver "
@@ -111,20 +112,13 @@ def _reason_of_clocks(
     )
 
 
-def _clocks(side: Side) -> bool:
-    return side.facts.times_by_clock and any(_instants(side))
-
-
-def _reads_text_of_instants(side: Side) -> bool:
-    return side.facts.times_as_text and any(_instants(side))
-
-
-def _instants(side: Side) -> Iterator[str]:
-    stored = side.facts.columns
-    for name in side.columns:
-        column_type = stored.get(name)
-        if column_type is not None and column_type.name is TypeName.TIMESTAMP:
-            yield name
+def _with_instants(table: TablePlan, one: IndexPlan) -> Iterator[RelationFacts]:
+    """The relations of which the check of this index reads instants."""
+    of_table = table_columns(table.table, one.index, table.where)
+    for facts, names in ((table.side.facts, of_table), (one.side.facts, one.side.columns)):
+        types = (facts.columns.get(name) for name in names)
+        if any(of is not None and of.name is TypeName.TIMESTAMP for of in types):
+            yield facts
 
 
 def same_zone(one: str, other: str) -> bool:

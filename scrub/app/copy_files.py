@@ -46,6 +46,7 @@ def _describe(table: Table, relation: str, relations: Sequence[str]) -> dict[str
         "relation": relation,
         "columns": {column.name: {"type": str(column.type)} for column in table.columns},
         "primary_key": list(table.primary_key),
+        "time_zone": table.time_zone,
         "indexes": {
             index.name: dict(_describe_index(index, of_index))
             for index, of_index in zip(table.indexes, relations, strict=True)

@@ -68,11 +68,15 @@ def run_selftest(
     began = time.monotonic()
     with scratch_directory(keep) as directory:
         from scrub.spark.session import spark_session
+        from scrub.spark.time_zone import in_time_zone
 
         on_progress(Progress(phase="starting Spark"))
-        with spark_session(spark, spark_options or SparkOptions()) as session:
-            copying = _Copying(request, loaded, session, on_progress)
-            samples, skipped = copying.samples(rows)
+        options, zone = spark_options or SparkOptions(), loaded.tables[table].time_zone
+        with spark_session(spark, options, time_zone=zone) as session:
+            # The copies' own checks see to expressions; text is read by the table's clocks here.
+            with in_time_zone(session, zone, needed=False) as zoned:
+                copying = _Copying(request, loaded.in_time_zone(zone), zoned, on_progress)
+                samples, skipped = copying.samples(rows)
             checking = _Checking(directory.resolve(), session, on_progress)
             result = _test(samples, checking)
     return replace(

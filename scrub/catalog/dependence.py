@@ -75,9 +75,18 @@ def depends_on_casing(text: str, dialect: str = "spark") -> bool:
 def zoned_expressions(table: Table, index: Index) -> bool:
     """Whether an expression of the index, or one that the database computes for it, is zoned."""
     types = {column.name: column.type for column in table.columns}
-    texts = [(text, index.dialect) for text in index.expressions]
-    texts += [(text, "postgres") for text in _computed(table, index)]
-    return any(depends_on_zone(text, types, dialect) for text, dialect in texts)
+    computed = (depends_on_zone(text, types, "postgres") for text in _computed(table, index))
+    return _any_zoned(table, index, index.dialect) or any(computed)
+
+
+def zoned_in_spark(table: Table, index: Index) -> bool:
+    """Whether what Spark makes of a row for the index depends on the zone of its session."""
+    return index.dialect == "spark" and _any_zoned(table, index, "spark")
+
+
+def _any_zoned(table: Table, index: Index, dialect: str) -> bool:
+    types = {column.name: column.type for column in table.columns}
+    return any(depends_on_zone(text, types, dialect) for text in index.expressions)
 
 
 def cased_expressions(index: Index) -> bool:

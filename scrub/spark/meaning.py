@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from scrub.catalog.dependence import cased_expressions, zoned_expressions
+from scrub.catalog.dependence import cased_expressions, zoned_in_spark
 from scrub.errors import StoreUnavailable
 from scrub.model.table import Index, Table
 from scrub.spark.casing import OF_A_LANGUAGE, WHAT_TO_DO, goes_by_a_language
@@ -23,5 +23,5 @@ def evaluating(spark: "SparkSession", table: Table, index: Index) -> "Iterator[S
     """
     if cased_expressions(index) and goes_by_a_language(spark):
         raise StoreUnavailable(f"{table.name}.{index.name}: {OF_A_LANGUAGE}", hint=WHAT_TO_DO)
-    with in_time_zone(spark, table.time_zone, zoned_expressions(table, index)) as session:
+    with in_time_zone(spark, table.time_zone, zoned_in_spark(table, index)) as session:
         yield session

@@ -63,7 +63,7 @@ def spark_session(
     One of our own is in the time zone; one that is borrowed is in whatever zone it is, see
     `in_time_zone`. For few rows, one of our own is made to start fast rather than to run fast.
     """
-    active = given or SparkSession.getActiveSession()
+    active = given or SparkSession.getActiveSession() or _of_another_thread()
     if active is not None:
         yield active
         return
@@ -125,6 +125,15 @@ def _handlers_kept() -> Iterator[None]:
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)
+
+
+def _of_another_thread() -> SparkSession | None:
+    """The session of this process where another thread has made it: only there it is active.
+
+    The builder would hand it out too, but with our settings in it, and we would stop it.
+    """
+    found: SparkSession | None = getattr(SparkSession, "_instantiatedSession", None)
+    return found if found is not None and found.sparkContext._jsc is not None else None
 
 
 def shares_python(spark: SparkSession) -> bool:

@@ -2,6 +2,7 @@
 """A borrowed session keeps its own time zone, and the check is made in the catalog's."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,6 +17,7 @@ from reports import as_markdown, as_text
 from reports.records import tables_record
 from scrub.app import check, explain_check, run_check
 from scrub.app.repair import execute_repair
+from scrub.app.run_selftest import run_selftest
 from scrub.catalog import load_catalog
 from scrub.errors import UsageError
 from scrub.model.repair import RepairRequest
@@ -172,3 +174,22 @@ def test_what_depends_on_a_zone_that_cannot_be_had_is_incomplete_by_name(
     assert outcomes["by_day"].status is Status.INCOMPLETE
     assert "UTC in the catalog and Europe/Berlin" in (outcomes["by_day"].reason or "")
     assert f"set {SETTING} to UTC" in (outcomes["by_day"].reason or "")
+
+
+def test_a_session_of_another_thread_is_borrowed_too(tmp_path: Path, spark: Any) -> None:
+    """It is active in its own thread only; elsewhere it was changed, and stopped at the end."""
+    write_events(tmp_path, BERLIN, count=5)
+    before = dict(spark.conf.getAll)
+    catalog = event_catalog(tmp_path, time_zone=BERLIN)
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(check, "events", catalog=catalog).result().status is Status.CLEAN
+    assert dict(spark.conf.getAll) == before
+    assert spark.range(3).count() == 3
+
+
+def test_a_self_test_judges_copies_in_the_table_s_zone(tmp_path: Path, spark: Any) -> None:
+    write_events(tmp_path, BERLIN)
+    catalog = event_catalog(tmp_path, time_zone=BERLIN)
+    result = run_selftest("events", catalog=catalog, rows=60, spark=spark)
+    assert result.also_found == 0
+    assert not any(result.unexpected.values())

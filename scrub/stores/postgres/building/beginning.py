@@ -218,7 +218,8 @@ def _demand_immutable(brief: Brief, entry: EntrySql) -> None:
             raise UsageError(
                 f"index {entry.index}: the database cannot keep {expression}: {first_line(error)}",
                 hint="use only the row's own values and functions that are IMMUTABLE, and write "
-                "those that are not in pg_catalog with the name of their schema",
+                "those that are not in pg_catalog with the name of their schema; what depends on "
+                "the time zone must name it: (at AT TIME ZONE 'Europe/Berlin')::date",
             ) from error
     brief.execute(f"DROP TABLE {trial}")
 
