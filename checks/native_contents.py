@@ -36,13 +36,15 @@ class ContentsCheck(LeafCheck):
             f"that may read only some columns; {self.native.grant}"
         )
 
-    def _compare(self, entries: Totals, rows: Totals) -> None:
+    def _compare(self, entries: Totals, rows: Totals, *, are_missing_known: bool = False) -> None:
+        """Name what only one side has; rows without entry, unless they are known otherwise."""
         if (entries.count, entries.contents) == (rows.count, rows.contents):
             return
         found = self._try(lambda: self.reader.differing_contents(self.way, WRONG_MAX))
         if found is None:
             more = entries.count - rows.count
-            self._add(DefectKind.DANGLING if more > 0 else DefectKind.MISSING, abs(more))
+            if more > 0 or not are_missing_known:
+                self._add(DefectKind.DANGLING if more > 0 else DefectKind.MISSING, abs(more))
             self.findings.lacks(f"too much differs in {self.native.name} to be named")
             return
         held, given = found
@@ -52,7 +54,7 @@ class ContentsCheck(LeafCheck):
             kind = DefectKind.DUPLICATE_ENTRY if digest in given else DefectKind.DANGLING
             for _ in range(content.copies):
                 self._report(Found(kind=kind, entry=content.texts))
-        for content in lacking.values():
+        for content in () if are_missing_known else lacking.values():
             for _ in range(content.copies):
                 self._report(Found(kind=DefectKind.MISSING, due=content.texts))
 
@@ -68,10 +70,6 @@ class ContentsCheck(LeafCheck):
                 del extra[digest]
                 kind = DefectKind.WRONG_STORED_VALUE
                 self._report(Found(kind=kind, entry=content.texts, due=due))
-
-    def _report_clashes(self) -> None:
-        for _, texts in self.reader.clashing():
-            self._report(Found(kind=DefectKind.UNIQUE_VIOLATION, due=texts))
 
 
 def _less(one: Contents, other: Contents) -> Contents:

@@ -23,7 +23,7 @@ class Found:
     before: Texts | None = None  # the key that comes before it
     alike: str | None = None  # a row that gives what the entry holds, if that is not known
     due: Texts | None = None  # what a row gives, if it is not known where it lies
-    is_led_to: bool = False  # an entry leads to the row, though not under its key
+    how: str | None = None  # it was found, if that is not obvious
 
 
 class NativeDefects:
@@ -80,10 +80,8 @@ class NativeDefects:
     def _detail(
         self, found: Found, entry: dict[str, Value] | None, of_row: dict[str, Value] | None
     ) -> str:
-        parts = []
+        parts = [found.how] if found.how else []
         match found.kind:
-            case DefectKind.MISSING if found.is_led_to:
-                parts.append("an entry leads to the row, but a search for its key does not find it")
             case DefectKind.UNIQUE_VIOLATION:
                 parts.append("another row has the same index key")
             case DefectKind.DUPLICATE_ENTRY | DefectKind.DANGLING if not self.native.is_readable:

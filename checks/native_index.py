@@ -5,6 +5,7 @@ from checks.native_contents import ContentsCheck
 from checks.native_defects import NativeDefects
 from checks.native_findings import NativeFindings
 from checks.native_leaf import LeafCheck
+from checks.native_searched import SearchedCheck
 from scrub.errors import RelationMismatch
 from scrub.model.table import Index, Table
 from scrub.stores.postgres.index_description import (
@@ -14,6 +15,7 @@ from scrub.stores.postgres.index_description import (
     leaf_indexes,
 )
 from scrub.stores.postgres.native_indexes import NativeIndexReader
+from scrub.stores.postgres.plan_proof import Way
 from scrub.stores.postgres.relations import find_relation
 from scrub.stores.postgres.store import PostgresStore
 
@@ -35,9 +37,17 @@ def check_native_index(
     for leaf in leaf_indexes(connection, described):
         reader = NativeIndexReader(store.conninfo, identifier, leaf)
         naming = NativeDefects(table, index, leaf, findings.snapshot)
-        check = LeafCheck if leaf.is_readable else ContentsCheck
-        check(reader, naming, findings, limit).run()
+        _check_for(reader)(reader, naming, findings, limit).run()
     return findings
+
+
+def _check_for(reader: NativeIndexReader) -> type[LeafCheck]:
+    """The check that tells most, by what the role and the index allow."""
+    if not reader.index.is_readable:
+        return ContentsCheck
+    # A condition, too, makes the planner follow all entries of an index that has it.
+    follows = reader.readings.can_ask_for(Way.POINTERS, 0) or reader.index.predicate is not None
+    return LeafCheck if follows else SearchedCheck
 
 
 def find_native_index(store: PostgresStore, table: Table, index: Index) -> NativeIndex:

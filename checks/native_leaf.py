@@ -28,6 +28,8 @@ from scrub.stores.postgres.plan_proof import ReadingRefused, Way
 WRONG_MAX = 1_000_000
 """Wrong entries and rows that are kept in mind; an index with more is beyond being described."""
 
+LED_TO = "an entry leads to the row, but a search for its key does not find it"
+
 T = TypeVar("T")
 
 
@@ -235,19 +237,31 @@ class LeafCheck:
     def _report_not_found(self, keys: int, rows: Totals) -> None:
         for row in self.reader.rows_not_found(keys, rows):
             if row not in self.missing:
-                self._report(Found(kind=DefectKind.MISSING, row=row, is_led_to=True))
+                self._report(Found(kind=DefectKind.MISSING, row=row, how=LED_TO))
 
     def _look_for_clashes(self, pointers: Totals | None, rows: Totals | None) -> None:
         """Equal keys are neighbours in a sound index; in another one the rows must be sorted."""
         if not self.native.is_unique or rows is None or not self._tells_keys:
             return
         is_sound = pointers is not None and not (pointers.repeated or pointers.out_of_order)
-        if not is_sound or any(self.findings.counts.values()):
-            self._try(self._report_clashes)
+        if is_sound and not any(self.findings.counts.values()):
+            return
+        if all(key.order is not None and key.order.is_orderable for key in self.native.keys):
+            self._try(lambda: self._report_clashes(Way.ROWS))
+        elif pointers is not None and not pointers.out_of_order:
+            way = Way.POINTERS if self.reader.readings.can_ask_for(Way.POINTERS, 0) else Way.ENTRIES
+            self._try(lambda: self._report_clashes(way))
+            if DefectKind.MISSING in self.findings.counts:
+                self.findings.lacks("rows without an entry were not searched for unique keys")
+        else:
+            self.findings.lacks(
+                f"{self.native.name} is out of order, so unique keys were not compared"
+            )
 
-    def _report_clashes(self) -> None:
-        for row, _ in self.reader.clashing():
-            self._report(Found(kind=DefectKind.UNIQUE_VIOLATION, row=row))
+    def _report_clashes(self, way: Way) -> None:
+        for row, texts in self.reader.clashing(way):
+            due = None if row else texts
+            self._report(Found(kind=DefectKind.UNIQUE_VIOLATION, row=row, due=due))
 
     def _try(self, look: Callable[[], T]) -> T | None:
         """What a reading gives; if there is none, the check is incomplete and says why."""

@@ -143,11 +143,10 @@ def describe_index(connection: "psycopg.Connection[Any]", schema: str, name: str
     if "." in name:
         other, _, rest = name.partition(".")
         places.append((other, rest))
-    with _empty_path(connection):
-        for of_schema, of_name in places:
-            query = _FIND + " WHERE n.nspname = %s AND c.relname = %s"
-            if found := connection.execute(query, (of_schema, of_name)).fetchone():
-                return _described(connection, found)
+    for of_schema, of_name in places:
+        query = _FIND + " WHERE n.nspname = %s AND c.relname = %s"
+        if found := connection.execute(query, (of_schema, of_name)).fetchone():
+            return _described(connection, found)
     raise RelationMismatch(
         f"there is no index {name} in schema {schema}", hint=_hint(connection, schema, name)
     )
@@ -159,30 +158,12 @@ def leaf_indexes(
     """The indexes that hold the entries: those of partitions, or the index itself."""
     if not index.is_partitioned:
         return (index,)
-    with _empty_path(connection):
-        rows = connection.execute(
-            _FIND + " JOIN pg_partition_tree(%s) AS tree ON tree.relid = c.oid "
-            "WHERE tree.isleaf AND c.relkind = 'i' ORDER BY c.oid",
-            (index.oid,),
-        ).fetchall()
-        return tuple(_described(connection, row) for row in rows)
-
-
-class _empty_path:  # noqa: N801 - it reads like a function
-    """Makes the server qualify every name in what it writes out.
-
-    Only there: functions of expression indexes may need the usual path when they are called.
-    """
-
-    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
-        self.connection = connection
-
-    def __enter__(self) -> None:
-        self.connection.execute("SET LOCAL search_path = ''")
-
-    def __exit__(self, *error: object) -> None:
-        if error == (None, None, None):
-            self.connection.execute("SET LOCAL search_path TO DEFAULT")
+    rows = connection.execute(
+        _FIND + " JOIN pg_partition_tree(%s) AS tree ON tree.relid = c.oid "
+        "WHERE tree.isleaf AND c.relkind = 'i' ORDER BY c.oid",
+        (index.oid,),
+    ).fetchall()
+    return tuple(_described(connection, row) for row in rows)
 
 
 def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> NativeIndex:

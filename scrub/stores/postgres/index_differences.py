@@ -127,10 +127,11 @@ def _texts_of(readings: IndexReadings) -> str:
     return _texts(readings.index.columns, readings.names)
 
 
-def clashing_rows(readings: IndexReadings) -> str:
-    """Rows whose key another row has, found in the table alone: where they lie, and their texts.
+def clashing(readings: IndexReadings, way: Way) -> str:
+    """Rows or entries whose key another one has: where rows lie, and their texts.
 
-    They are sorted by the index's operators: what is equal for a type need not be for the index.
+    Rows are sorted by the index's operators: what is equal for a type need not be for the index.
+    Entries of an index that is in order come so.
     """
     keys, names = readings.index.keys, readings.key_names
     near = [
@@ -138,12 +139,14 @@ def clashing_rows(readings: IndexReadings) -> str:
         for side in ("lag", "lead")
         for n, name in enumerate(names)
     ]
-    ordered = f"{readings.reading(Way.ROWS)} ORDER BY {order_by(keys)}"
+    ordered = readings.reading(way)
+    if way is Way.ROWS:
+        ordered += f" ORDER BY {order_by(keys)}"
     ends = "lag(true) OVER () AS is_after, lead(true) OVER () AS is_before"
     before, behind = (
         readings.clashing([f"{side}{n}" for n in range(len(names))]) for side in ("lag", "lead")
     )
-    row = "r::text" if readings.has_places(Way.ROWS) else "NULL"
+    row = "r::text" if readings.has_places(way) else "NULL"
     return f"""
         SELECT {row}, {_texts_of(readings)}
         FROM (SELECT s.*, {ends}, {", ".join(near)} FROM ({ordered}) AS s) AS s

@@ -147,7 +147,10 @@ class IndexReadings:
         """
         numbers = takewhile(lambda n: self.can_ask_for(way, n), range(len(self.index.keys)))
         order = order_by([self.index.keys[n] for n in numbers]) if way is not Way.ROWS else ""
-        return f" ORDER BY {order}" if order else ""
+        if order:
+            return f" ORDER BY {order}"
+        # Without an order, expressions would be computed further up, from what the scan gives.
+        return " OFFSET 0" if way is Way.ENTRIES else ""
 
     def can_ask_for(self, way: Way, number: int) -> bool:
         """Whether ORDER BY can have this key."""

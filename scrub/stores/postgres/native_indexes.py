@@ -208,10 +208,11 @@ class NativeIndexReader:
             for row, texts, before in self._rows(query, self.readings.demand(way))
         ]
 
-    def clashing(self) -> Iterator[tuple[str | None, Texts]]:
-        """Rows that share a key which must be unique: where they lie, if known, and values."""
-        query = differences.clashing_rows(self.readings)
-        for row, texts in self._rows(query, self.readings.demand(Way.ROWS, may_sort=True)):
+    def clashing(self, way: Way) -> Iterator[tuple[str | None, Texts]]:
+        """What shares a key that must be unique: where the row lies, if known, and values."""
+        query = differences.clashing(self.readings, way)
+        demand = self.readings.demand(way, may_sort=way is Way.ROWS)
+        for row, texts in self._rows(query, demand):
             yield row, tuple(texts)
 
     def differing_contents(self, way: Way, count_max: int) -> tuple[Contents, Contents] | None:
