@@ -156,6 +156,7 @@ class DeltaBackfill:
             "--rows-per-second": self.request.rows_per_second is not None,
             "--chunk-seconds": self.request.chunk_seconds is not None,
             "--pause-file": self.request.pause_file is not None,
+            "--owner": self.request.owner is not None,
         }
         if unheeded := [option for option, is_given in given.items() if is_given]:
             raise UsageError(

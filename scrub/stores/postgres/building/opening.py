@@ -22,7 +22,7 @@ from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.building.place import BuildPlace
-from scrub.stores.postgres.building.renewing import renew
+from scrub.stores.postgres.building.renewing import demand_renewable, renew
 from scrub.stores.postgres.building.standing import Standing, standing_of
 from scrub.stores.postgres.connections import connect, conninfo_of
 from scrub.stores.postgres.relations import find_relation, leaves_of
@@ -195,8 +195,7 @@ class PostgresBuilds:
         """Refuse what `renew` would; nothing is changed."""
         relation = find_relation(self.connection, self.schema, table.relation)
         for entry in self.entries(table, indexes):
-            with self.connection.transaction(force_rollback=True):
-                renew(self.connection, relation, entry, owner)
+            demand_renewable(self.connection, relation, entry, owner)
 
     def of_table(self, table: Table) -> list[Build]:
         return self.builds.of_table(self.connection, table.name)

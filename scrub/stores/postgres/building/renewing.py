@@ -37,8 +37,7 @@ def renew(
 ) -> None:
     """Replace both functions, close them to others, and give them to the owner."""
     owner = owner or owner_of(connection, relation.oid)
-    demand_able(connection, owner, relation, entry.schema)
-    renames = renames_of(connection, entry)
+    renames = demand_renewable(connection, relation, entry, owner)
     with briefly(connection, patience(connection)) as brief:
         if renames:
             # No writer may be in the middle of a function that knows the old names.
@@ -50,13 +49,17 @@ def renew(
             brief.execute(statement)
 
 
-def renames_of(
-    connection: "psycopg.Connection[Any]", entry: EntrySql
+def demand_renewable(
+    connection: "psycopg.Connection[Any]",
+    relation: ServerRelation,
+    entry: EntrySql,
+    owner: str | None,
 ) -> tuple[tuple[str, str], ...]:
-    """Columns of the index table that are called after columns of the table, renamed since.
+    """Columns of the index table to be renamed, as columns of the table were; changes nothing.
 
     Refuses an index table that does not have what the catalog says it has.
     """
+    demand_able(connection, owner or owner_of(connection, relation.oid), relation, entry.schema)
     held = columns_of(connection, find_relation(connection, entry.schema, entry.relation_name))
     absent = {name for name in entry.names if name not in map(identifier, held)}
     renames = tuple((old, new) for old, new in _followed(connection, entry) if new in absent)
