@@ -514,10 +514,12 @@ class _Run:
             reasons = [self.unread.reason(slot, table, index), found.incomplete]
             found.incomplete = "; ".join(reason for reason in reasons if reason) or None
             self.unnamed.conclude(slot.number, found, self.unread.parts_of(table, index))
+        notes = [self.finished.not_kept] if self.finished.not_kept else []
         if self.scan.resumed:
-            note = f"resumed: {self.scan.resumed} of {len(self.parts)} parts were read before"
-            for found in (*self.found.values(), *self.physical.found.values()):
-                found.notes.append(note)
+            parts = len(self.parts)
+            notes.append(f"resumed: {self.scan.resumed} of {parts} parts were read before")
+        for found in (*self.found.values(), *self.physical.found.values()):
+            found.notes += notes
 
     def _slots_of(self, parts: Sequence[Part]) -> list[Slot]:
         numbers = {slot.number for part in parts for slot in part.relation.slots}

@@ -20,6 +20,7 @@ from scrub.app.check_native import (
 )
 from scrub.app.computed_columns import with_computed_columns
 from scrub.app.selection import select_tables
+from scrub.app.state_directory import state_directory
 from scrub.app.table_errors import demand_a_look, together
 from scrub.app.table_results import table_results
 from scrub.catalog import Catalog, load_catalog
@@ -110,6 +111,7 @@ class _Preparation:
     session: "Callable[[], SparkSession]"
     on_progress: ProgressListener
     resources: ExitStack  # what is open while the check runs
+    kept_in: Path | None  # where sums are kept, in case the check is interrupted
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     stores: "dict[str, ReadableStore]" = field(default_factory=dict)  # those of the last plan
     followed: "dict[tuple[str, str], IndexSource]" = field(default_factory=dict)  # as first pinned
@@ -127,6 +129,7 @@ class _Preparation:
     ) -> "Iterator[_Preparation]":
         catalog = load_catalog(request.catalog, unset_allowed=True)
         select_tables(catalog, request)  # mistakes in the request are answered before Spark starts
+        kept_in = state_directory()
         with ExitStack() as stack:
             sessions: list[SparkSession] = []
 
@@ -142,7 +145,7 @@ class _Preparation:
                     preparation.seconds_starting = time.monotonic() - began
                 return sessions[0]
 
-            preparation = cls(request, catalog, session, on_progress, stack)
+            preparation = cls(request, catalog, session, on_progress, stack, kept_in)
             yield preparation
 
     def plan(self, native_refusal: str | None = None) -> CheckPlan:
@@ -273,7 +276,7 @@ class _Preparation:
                 redact=request.redact,
                 engine=request.engine,
                 pace=pace or Pace(),
-                state_directory=state_directory(),
+                state_directory=self.kept_in,
                 fresh=request.fresh,
                 settle_seconds=request.settle_seconds,
                 plan_again=partial(self._plan_again, plan, refusal),
@@ -297,14 +300,6 @@ class _Preparation:
 
 def _indexes_of(plan: CheckPlan) -> list[tuple[str, list[str]]]:
     return [(of.table.name, [one.index.name for one in of.indexes]) for of in plan.tables]
-
-
-def state_directory() -> Path:
-    """Where interrupted checks keep their sums; never inside a store."""
-    if chosen := os.environ.get("SCRUB_STATE_DIR"):
-        return Path(chosen)
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "scrub"
 
 
 @contextmanager
