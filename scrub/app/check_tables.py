@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checking tables against their indexes: from a request to a result."""
 
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrub.app.all_defects import all_defects_file
 from scrub.app.check_native import (
     NativeResults,
     check_native_indexes,
@@ -21,11 +21,10 @@ from scrub.app.check_native import (
 from scrub.app.computed_columns import with_computed_columns
 from scrub.app.selection import select_tables
 from scrub.app.state_directory import state_directory
-from scrub.app.table_errors import demand_a_look, together
+from scrub.app.table_errors import demand_a_look, raise_mistakes, together
 from scrub.app.table_results import table_results
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import UsageError
-from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan, NotChecked, WalkedIndex
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CHECKS, CheckRequest, Engine, SparkOptions, Strategy
@@ -171,9 +170,8 @@ class _Preparation:
             not_checked=(*plan.not_checked, *(p for p in native if isinstance(p, NotChecked))),
             walked=tuple(part for part in native if isinstance(part, WalkedIndex)),
         )
-        errors = explained.errors
-        if errors and not (explained.tables or explained.walked or self._tables_of_pairs()):
-            raise together(errors)
+        if not (explained.tables or explained.walked or self._tables_of_pairs()):
+            raise_mistakes(explained.errors)
         return explained
 
     def _open_stores(self) -> "dict[str, ReadableStore]":
@@ -266,7 +264,7 @@ class _Preparation:
 
         spark = self.session()
         request = self.request
-        with stoppable(spark, self.run_id), _all_defects(request) as on_defect:
+        with stoppable(spark, self.run_id), all_defects_file(request) as on_defect:
             refusal = native_refusal(plan, spark)
             if refusal is not None:
                 plan = self.plan(refusal)
@@ -300,26 +298,3 @@ class _Preparation:
 
 def _indexes_of(plan: CheckPlan) -> list[tuple[str, list[str]]]:
     return [(of.table.name, [one.index.name for one in of.indexes]) for of in plan.tables]
-
-
-@contextmanager
-def _all_defects(request: CheckRequest) -> Iterator[Callable[[Defect], None] | None]:
-    """Write every defect to the file asked for, which appears only when it is whole."""
-    if request.all_defects is None:
-        yield None
-        return
-    from reports.as_jsonl import defect_line
-
-    temporary = request.all_defects.with_name(f".{request.all_defects.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            yield lambda defect: _ignore(file.write(defect_line(defect, redact=request.redact)))
-        temporary.replace(request.all_defects)
-    except OSError as error:
-        raise UsageError(f"{request.all_defects} cannot be written: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _ignore(_: object) -> None:
-    """A callback's result that nobody needs."""
