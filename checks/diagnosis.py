@@ -13,7 +13,7 @@ from checks.parts import Part
 from checks.slots import Slot
 from scrub.codec.digest import Salt
 from scrub.codec.json_values import from_text
-from scrub.errors import ScrubError
+from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
 from scrub.model.defect import Value
 from scrub.spark.collecting import translated
 from scrub.spark.digest import bucket_of
@@ -43,9 +43,9 @@ class Raised:
     reason: str
 
 
-Failure = PySparkException | UnreadableSplit | ScrubError
+Failure = PySparkException | UnreadableSplit | RelationMismatch | StoreUnavailable
 """A store that finds out on the driver says which split; Spark says it in a message."""
-FAILURES = (PySparkException, UnreadableSplit, ScrubError)
+FAILURES = (PySparkException, UnreadableSplit, RelationMismatch, StoreUnavailable)
 
 
 def reason_for(error: Failure, redact: bool) -> str:

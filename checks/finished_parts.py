@@ -11,6 +11,7 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,11 @@ class FinishedParts:
     def __init__(self, directory: Path | None, plan: CheckPlan, parts: tuple[Part, ...]) -> None:
         name = f"check-{_identity(plan, parts)}.npz"
         self._path = directory / name if directory and can_resume(parts) else None
+        self.not_kept: str | None = None  # why nothing could be kept, if that was so
 
     def load(self) -> Finished | None:
         """What was finished before, if anything usable was kept."""
-        if self._path is None or not self._path.exists():
+        if self._path is None:
             return None
         try:
             with np.load(self._path, allow_pickle=False) as arrays:
@@ -59,18 +61,26 @@ class FinishedParts:
         """Replace the file in one step, so that a crash leaves the old one or the new one."""
         if self._path is None:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-        with temporary.open("wb") as file:
-            np.savez(file, **dict(_pack(finished)))  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with temporary.open("wb") as file:
+                np.savez(file, **dict(_pack(finished)))  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self._path)
+        except OSError as error:
+            # A full disk is no reason to give up a check that has not been interrupted.
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            self.not_kept = f"an interruption would start it over: {self._path.parent}: {error}"
+            self._path = None
 
     def forget(self) -> None:
         """The check is complete: there is nothing to resume."""
         if self._path is not None:
-            self._path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
 
 
 def _identity(plan: CheckPlan, parts: tuple[Part, ...]) -> str:

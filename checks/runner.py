@@ -31,7 +31,7 @@ from checks.damaged_rows import (
 from checks.diagnosis import FAILURES, Failure, reason_for
 from checks.drill_down import Chosen, differing_buckets, join_groups
 from checks.entries import actual_entries, expected_entries
-from checks.findings import Findings, SlotFindings, to_defect
+from checks.findings import Findings, SlotFindings
 from checks.fingerprint import fingerprint_by_sql, fingerprint_splits_natively
 from checks.finished_parts import FinishedParts
 from checks.in_stores import Differing, InStores
@@ -48,13 +48,14 @@ from checks.physical import Jobs, Physical
 from checks.row_frames import ChosenBuckets, rows_frame, union_of
 from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
+from checks.shown_defects import ShownDefects
 from checks.sifting import ROWS_MAX, sifting
 from checks.slots import Relation, Slot, number_plan, physical_spec
 from checks.store_comparison import comparing_store, defects_of, entry_frame
 from checks.uniqueness import rows_sharing, suspects, suspicious
 from checks.unnamed import Unnamed
 from checks.unread import Unread
-from scrub.model.defect import Defect, DefectKind
+from scrub.model.defect import DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import Progress
 from scrub.model.request import Engine, Strategy
@@ -127,12 +128,13 @@ class _Run:
             self._all_rows,
             settings.redact,
         )
+        jobs = Jobs(few=_collect_rows, many=_iterate_rows)
         self.physical = Physical(
             relations=tuple(r for r in self.relations if physical_spec(r)),
             parts=self.parts,
             stores=stores,
             spark=spark,
-            jobs=Jobs(few=_collect_rows, many=_iterate_rows),
+            jobs=jobs,
             redact=settings.redact,
         )
         self.comparing = {
@@ -152,7 +154,9 @@ class _Run:
             on_begin=lambda phase: self._progress(phase, 0, None),
         )
         self.by_tasks = settings.engine is Engine.NATIVE  # Spark's own reader is not used
-        self.defects: list[Defect] = []
+        self.shown = ShownDefects(
+            slots=self.slots, limit=settings.limit, on_defect=settings.on_defect, jobs=jobs
+        )
         self.began = time.monotonic()
 
     def run(self) -> Findings:
@@ -175,7 +179,7 @@ class _Run:
         self._conclude()
         self.finished.forget()
         return Findings(
-            self.found, self.physical.found, tuple(self.defects), dict(self.scan.bytes_read)
+            self.found, self.physical.found, tuple(self.shown.defects), dict(self.scan.bytes_read)
         )
 
     # Comparing inside a database
@@ -214,7 +218,7 @@ class _Run:
                 for slot in slots:
                     self.found[slot.number].counts = dict(counts.get(slot.number, {}))
                     self.unnamed.forget(slot.number)
-                self._collect(defects)
+                self.shown.take(defects)
         except PySparkException as error:
             self._give_up(slots, error)
 
@@ -430,7 +434,7 @@ class _Run:
             if all(self.unread.is_whole(relation) for relation in relations):
                 self.unnamed.forget(slot.number)
         if any(self.found[slot.number].counts for slot in slots):
-            self._collect(defects.decided(undecidable))
+            self.shown.take(defects.decided(undecidable))
 
     def _leave_undecided(
         self, defects: NamedDefects, slots: Sequence[Slot]
@@ -493,15 +497,6 @@ class _Run:
             self.found[slot.number].transient = before - sum(left.get(slot.number, {}).values())
         return remaining, left
 
-    def _collect(self, defects: NamedDefects) -> None:
-        if self.settings.on_defect is not None:
-            for row in _in_order(defects, None):
-                self.settings.on_defect(to_defect(row, self.slots[row["slot"]]))
-        room = self.settings.limit - len(self.defects)
-        if room > 0:
-            shown = _in_order(defects, room)
-            self.defects += [to_defect(row, self.slots[row["slot"]]) for row in shown]
-
     # Uniqueness
 
     def _check_uniqueness(self, slot: Slot) -> None:
@@ -536,7 +531,7 @@ class _Run:
         sharing.persist()
         defects = NamedDefects(sharing)
         self.found[slot.number].counts |= _count(defects).get(slot.number, {})
-        self._collect(defects)
+        self.shown.take(defects)
         sharing.unpersist()
 
     def _find_shared_keys_in_store(self, slot: Slot) -> None:
@@ -552,14 +547,7 @@ class _Run:
         if not any(found.counts for found in self.physical.found.values()):
             return
         self._progress("naming defects", 0, None)
-        room = max(self.settings.limit - len(self.defects), 0)
-        if self.settings.on_defect is None:
-            self.defects += self.physical.defects(self.scan.looked_at, room)
-            return
-        for number, defect in enumerate(self.physical.defects(self.scan.looked_at, None)):
-            self.settings.on_defect(defect)
-            if number < room:
-                self.defects.append(defect)
+        self.shown.take_faults(self.physical, self.scan.looked_at)
 
     # The end
 
@@ -570,10 +558,12 @@ class _Run:
             reasons = [self.unread.reason(slot, table, index), found.incomplete]
             found.incomplete = "; ".join(reason for reason in reasons if reason) or None
             self.unnamed.conclude(slot.number, found, self.unread.parts_of(table, index))
+        notes = [self.finished.not_kept] if self.finished.not_kept else []
         if self.scan.resumed:
-            note = f"resumed: {self.scan.resumed} of {len(self.parts)} parts were read before"
-            for found in (*self.found.values(), *self.physical.found.values()):
-                found.notes.append(note)
+            parts = len(self.parts)
+            notes.append(f"resumed: {self.scan.resumed} of {parts} parts were read before")
+        for found in (*self.found.values(), *self.physical.found.values()):
+            found.notes += notes
 
     def _slots_of(self, parts: Sequence[Part]) -> list[Slot]:
         numbers = {slot.number for part in parts for slot in part.relation.slots}
@@ -610,16 +600,6 @@ def _count(defects: NamedDefects) -> Counts:
         return as_counts((row["slot"], row["kind"], 1) for row in defects.held)
     rows = defects.counted().collect()
     return as_counts((row["slot"], row["kind"], row["count"]) for row in rows)
-
-
-def _in_order(defects: NamedDefects, limit: int | None) -> Iterator[Row]:
-    """The first defects, or all of them, which may be more than the driver can hold."""
-    if defects.held is not None:
-        yield from defects.held_in_order(limit)
-    elif limit is None:
-        yield from defects.in_order(None).toLocalIterator()
-    else:
-        yield from defects.in_order(limit).collect()
 
 
 def _is_repeated(counts: Mapping[int, Mapping[DefectKind, int]]) -> bool:

@@ -3,6 +3,7 @@
 
 from xml.etree import ElementTree as ET
 
+from reports.cutting import cut
 from reports.entry_cells import defect_line
 from reports.escaping import printable
 from reports.redaction import redact_result
@@ -69,18 +70,22 @@ def _case(table: TableResult, outcome: CheckOutcome, defects: list[Defect]) -> E
             if outcome.defects > len(defects):
                 lines.append(f"and {outcome.defects - len(defects):,} more")
             if outcome.is_incomplete:
-                lines.append(f"incomplete: {printable(outcome.reason or 'some are undecided')}")
+                lines.append(
+                    f"incomplete: {printable(cut(outcome.reason or 'some are undecided'))}"
+                )
             failure.text = "\n".join(lines)
         case Status.INCOMPLETE:
-            reason = printable(outcome.reason or "not everything was looked at")
+            reason = printable(cut(outcome.reason or "not everything was looked at"))
             kind = "error" if outcome.error else "incomplete"
             ET.SubElement(case, "error", {"type": kind, "message": reason})
         case Status.NOT_APPLICABLE:
-            ET.SubElement(case, "skipped", {"message": printable(outcome.reason or "")})
+            ET.SubElement(case, "skipped", {"message": printable(cut(outcome.reason or ""))})
         case Status.CLEAN:
             pass
     if outcome.notes:
-        ET.SubElement(case, "system-out").text = "\n".join(map(printable, outcome.notes))
+        ET.SubElement(case, "system-out").text = "\n".join(
+            printable(cut(note)) for note in outcome.notes
+        )
     return case
 
 

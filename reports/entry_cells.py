@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows a defect's entries in two cells, only where they differ."""
 
-from collections.abc import Collection, Mapping
-from itertools import takewhile
+from collections.abc import Callable, Collection, Mapping
 
-from reports.escaping import column_name, literal, printable
+from reports.cutting import cut, told_length
+from reports.escaping import column_name, literal, part_of_literal, printable
+from reports.quantities import counted
 from scrub.model.defect import Defect, Value
 
+_KEY_CHARACTERS_MAX = 200
+_CELL_CHARACTERS_MAX = 600
 _VALUE_CHARACTERS_MAX = 60
 _SAME_CHARACTERS_KEPT = 20
 
 
 def fields(entry: Mapping[str, Value] | None) -> str:
-    """All columns in full: a key must be enough to find the defect by hand."""
+    """The columns of a key or an entry: in full, unless that would be too long to be read."""
     if entry is None:
         return "-"
-    return ", ".join(f"{column_name(name)}={literal(value)}" for name, value in entry.items())
+    return _listed(entry, lambda name: _beginning(entry[name]))
 
 
 def entry_cells(defect: Defect) -> tuple[str, str]:
@@ -34,13 +37,13 @@ def entry_cells(defect: Defect) -> tuple[str, str]:
 def defect_line(defect: Defect) -> str:
     """A defect in one line, for formats without tables."""
     expected, actual = entry_cells(defect)
-    key = f"0x{defect.key_hex}" if defect.primary_key is None and defect.key_hex else None
+    key = hex_cell(defect.key_hex) if defect.primary_key is None and defect.key_hex else None
     parts = [
         f"{defect.kind} at {key or fields(defect.primary_key)}",
         f"index key {fields(defect.index_key)}" if defect.index_key else "",
         f"expected {expected}, actual {actual}" if expected != actual else "",
         f"column {column_name(defect.column)}" if defect.column else "",
-        defect.detail,
+        cut(defect.detail),
     ]
     return printable("; ".join(part for part in parts if part))
 
@@ -53,27 +56,52 @@ def _beyond_keys(defect: Defect, entry: Mapping[str, Value]) -> str:
 def _columns(
     entry: Mapping[str, Value], names: Collection[str], other: Mapping[str, Value] | None = None
 ) -> str:
-    return ", ".join(
-        f"{column_name(name)}={_abbreviated(entry.get(name), other.get(name) if other else None)}"
-        for name in names
-    )
+    def shown(name: str) -> str:
+        return _abbreviated(entry.get(name), other.get(name) if other else None)
+
+    return _listed(names, shown)
+
+
+def _listed(names: Collection[str], shown: Callable[[str], str]) -> str:
+    """Columns with their values, as many as a cell has room for, and at least one."""
+    told: list[str] = []
+    for name in names:
+        if sum(map(len, told)) > _CELL_CHARACTERS_MAX:
+            more = len(names) - len(told)
+            return f"{', '.join(told)} and {counted(more, 'more column', 'more columns')}"
+        told.append(f"{column_name(cut(name, _KEY_CHARACTERS_MAX))}={shown(name)}")
+    return ", ".join(told)
+
+
+def _beginning(value: Value) -> str:
+    if isinstance(value, str) and len(value) > _KEY_CHARACTERS_MAX:
+        return part_of_literal(value, 0, _KEY_CHARACTERS_MAX)
+    return cut(literal(value))
 
 
 def _abbreviated(value: Value, other: Value) -> str:
     """A long value from shortly before the place where it differs from the other one."""
-    text = literal(value)
-    if len(text) <= _VALUE_CHARACTERS_MAX:
-        return text
-    same = _common_prefix_length(text, literal(other))
+    if not isinstance(value, str) or len(value) <= _VALUE_CHARACTERS_MAX:
+        return cut(literal(value))
+    same = _common_prefix_length(value, other) if isinstance(other, str) else 0
     start = max(0, same - _SAME_CHARACTERS_KEPT)
-    end = start + _VALUE_CHARACTERS_MAX
-    before, after = "..." if start else "", "..." if end < len(text) else ""
-    return f"{before}{text[start:end]}{after} ({len(text):,} characters)"
+    return part_of_literal(value, start, start + _VALUE_CHARACTERS_MAX)
 
 
 def _common_prefix_length(one: str, other: str) -> int:
-    pairs = zip(one, other, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    """By halving: values may have millions of characters."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+def hex_cell(octets: str) -> str:
+    """A key as bytes, given in hexadecimal digits."""
+    shown = printable(octets[:_KEY_CHARACTERS_MAX])
+    rest = told_length(len(octets) // 2, "bytes") if len(octets) > _KEY_CHARACTERS_MAX else ""
+    return f"0x{shown}{rest}"
 
 
 def index_cell(name: str) -> str:

@@ -4,6 +4,7 @@
 import math
 import re
 
+from reports.cutting import told_length, whole_from, whole_until
 from scrub.model.defect import Value
 
 # Everything CommonMark, GitHub's tables, mentions and formulas, or HTML would take for markup.
@@ -30,6 +31,14 @@ def literal(value: Value) -> str:
             return "'" + printable(value.replace("\\", "\\\\").replace("'", "\\'")) + "'"
         case _:
             return str(json_ready(value))
+
+
+def part_of_literal(value: str, start: int, end: int) -> str:
+    """Some characters of a long string, and how many it has; dots outside the quotes are ours."""
+    start, end = whole_from(value, start), whole_until(value, end)
+    before = "..." if start else ""
+    after = told_length(len(value)) if end < len(value) else f" ({len(value):,} characters)"
+    return f"{before}{literal(value[start:end])}{after}"
 
 
 def column_name(name: str) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from reports.entry_cells import entry_cells, fields
+from reports.cutting import cut
+from reports.entry_cells import entry_cells, fields, hex_cell
 from reports.escaping import column_name, printable
 from reports.quantities import count
 from reports.summary import not_compared, status_words
@@ -73,7 +74,7 @@ def defects_grid(result: RunResult) -> Grid:
     if any(defect.file and not defect.detail for defect in defects):
         columns.append(("file", lambda defect: printable(defect.file or "-")))
     if any(defect.detail for defect in defects):
-        columns.append(("detail", lambda defect: printable(defect.detail)))
+        columns.append(("detail", lambda defect: printable(cut(defect.detail))))
     return _grid(columns, defects)
 
 
@@ -106,5 +107,5 @@ def _defects(outcome: CheckOutcome) -> str:
 
 def _index_key(defect: Defect) -> str:
     if defect.index_key is None and defect.key_hex is not None:
-        return f"0x{printable(defect.key_hex)}"
+        return hex_cell(defect.key_hex)
     return fields(defect.index_key)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tabulate import tabulate
 
 from reports.action_verbs import verb
+from reports.cutting import cut
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
 from reports.journals import after_cell, before_cell
@@ -48,7 +49,7 @@ def _sections(report: RepairReport) -> Iterator[str]:
     if report.before is not None:
         yield _checked("Before", report.before)
     if report.not_looked_at is not None:
-        yield printable(f"Not looked at: {report.not_looked_at}")
+        yield printable(f"Not looked at: {cut(report.not_looked_at)}")
     if report.done:
         yield "Actions\n" + _done_table(report.done)
     elif report.plan.actions:
@@ -159,7 +160,7 @@ def _done_table(done: Sequence[DoneAction]) -> str:
 
 
 def _outcome(one: DoneAction) -> str:
-    return printable(f"left alone: {one.reason}") if one.reason else _OUTCOMES[one.outcome]
+    return printable(f"left alone: {cut(one.reason)}") if one.reason else _OUTCOMES[one.outcome]
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> str:
@@ -192,7 +193,7 @@ def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
         more = f" and {number - 3:,} more" if number > 3 else ""  # noqa: PLR2004
         yield printable(
             f"  - {counted(number, 'defect')} {kind} of {index or 'the table'} ({shown}{more}): "
-            f"{reason}. What to do: {remedy}"
+            f"{cut(reason)}. What to do: {remedy}"
         )
 
 
@@ -250,7 +251,7 @@ def undo_as_text(report: UndoReport) -> str:
             index_cell(one.index),
             fields(one.primary_key),
             verb(one.index, one.kind),
-            _UNDONE.get(one.outcome) or printable(f"refused: {one.reason or _OTHER}"),
+            _UNDONE.get(one.outcome) or printable(f"refused: {cut(one.reason or _OTHER)}"),
         )
         for one in report.done[:_SHOWN_MAX]
     ]

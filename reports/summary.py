@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from reports.cutting import cut
 from reports.escaping import column_name, printable
 from reports.quantities import count, counted, rate
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
@@ -56,9 +57,9 @@ def not_looked_at(result: RunResult) -> Iterator[str]:
             name = outcome_name(table, outcome)
             if outcome.is_incomplete:
                 how = "error" if outcome.error else "incomplete"
-                yield f"{name}, {how}: {printable(outcome.reason or 'no reason was given')}"
+                yield f"{name}, {how}: {printable(cut(outcome.reason or 'no reason was given'))}"
             elif outcome.status is Status.NOT_APPLICABLE:
-                yield f"{name}, not applicable: {printable(outcome.reason or '')}"
+                yield f"{name}, not applicable: {printable(cut(outcome.reason or ''))}"
             if outcome.undecided:
                 differences = counted(outcome.undecided, "undecided difference")
                 what = "which data that was not read, or that proves nothing, could explain"
@@ -70,7 +71,7 @@ def notes(result: RunResult) -> Iterator[str]:
     concerned: dict[str, list[str]] = {}  # note -> the checks it is a note of
     for table in result.tables:
         for outcome in table.checks:
-            texts = [printable(note) for note in outcome.notes]
+            texts = [printable(cut(note)) for note in outcome.notes]
             if outcome.transient:
                 differences = counted(outcome.transient, "transient difference")
                 texts.append(f"{differences}, gone in a later snapshot")

@@ -3,10 +3,12 @@
 
 from collections.abc import Mapping
 
+from reports.cutting import cut
 from scrub.model.backfill import one_a_line
 from scrub.model.result import RunResult, Status
 
 NAMED_MAX = 5
+_VALUE_MAX = 200
 
 
 def why_not(result: RunResult) -> str | None:
@@ -32,4 +34,4 @@ def why_not(result: RunResult) -> str | None:
 def _shown(key: Mapping[str, object] | None) -> str:
     if key is None:
         return "a row of unknown key"
-    return ", ".join(f"{name}={value}" for name, value in key.items())
+    return ", ".join(f"{name}={cut(str(value), _VALUE_MAX)}" for name, value in key.items())

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checking tables against their indexes: from a request to a result."""
 
-import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrub.app.all_defects import all_defects_file
 from scrub.app.check_native import (
     NativeResults,
     check_native_indexes,
@@ -20,12 +20,12 @@ from scrub.app.check_native import (
 )
 from scrub.app.computed_columns import with_computed_columns
 from scrub.app.selection import select_tables
-from scrub.app.table_errors import demand_a_look, together
+from scrub.app.state_directory import state_directory
+from scrub.app.table_errors import demand_a_look, raise_mistakes, together
 from scrub.app.table_results import table_results
 from scrub.app.zone_groups import by_time_zone, joined_plans, joined_results
 from scrub.catalog import Catalog, load_catalog
 from scrub.errors import ScrubError, UsageError
-from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan, NotChecked, WalkedIndex
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CHECKS, CheckRequest, Engine, SparkOptions, Strategy
@@ -109,8 +109,8 @@ def explain_check(
     with _prepared(request, spark, spark_options, ignore_progress) as preparations:
         plan = joined_plans([preparation.explained() for preparation in preparations])
         has_pairs = any(table.kv is not None for one in preparations for table in one.tables)
-    if plan.errors and not (plan.tables or plan.walked or has_pairs):
-        raise together(plan.errors)
+    if not (plan.tables or plan.walked or has_pairs):
+        raise_mistakes(plan.errors)
     return plan
 
 
@@ -130,13 +130,21 @@ def _prepared(
             f"--all-defects is not available for tables of several time zones: {', '.join(zones)}",
             hint="leave it out, or choose tables of one time zone",
         )
-    run_id = uuid.uuid4().hex[:12]
+    run_id, kept_in = uuid.uuid4().hex[:12], state_directory()
     with ExitStack() as stack:
         options = spark_options or SparkOptions()
         lazy = _LazySpark(spark, options, on_progress, stack, may_be_few=len(zones) == 1)
         yield [
             _Preparation(
-                request, catalog.in_time_zone(zone), of_zone, zone, lazy, on_progress, stack, run_id
+                request=request,
+                catalog=catalog.in_time_zone(zone),
+                tables=of_zone,
+                time_zone=zone,
+                spark=lazy,
+                on_progress=on_progress,
+                resources=stack,
+                kept_in=kept_in,
+                run_id=run_id,
             )
             for zone, of_zone in zones.items()
         ]
@@ -185,6 +193,7 @@ class _Preparation:
     spark: _LazySpark
     on_progress: ProgressListener
     resources: ExitStack  # what is open while the check runs
+    kept_in: Path | None  # where sums are kept, in case the check is interrupted
     run_id: str
     stores: "dict[str, ReadableStore]" = field(default_factory=dict)  # those of the last plan
     followed: "dict[tuple[str, str], IndexSource]" = field(default_factory=dict)  # as first pinned
@@ -310,7 +319,7 @@ class _Preparation:
 
         spark = self.session()
         request = self.request
-        with stoppable(spark, self.run_id), _all_defects(request) as on_defect:
+        with stoppable(spark, self.run_id), all_defects_file(request) as on_defect:
             refusal = native_refusal(plan, spark)
             if refusal is not None:
                 plan = self.plan(refusal)
@@ -323,7 +332,7 @@ class _Preparation:
                 redact=request.redact,
                 engine=request.engine,
                 pace=pace or Pace(),
-                state_directory=state_directory(),
+                state_directory=self.kept_in,
                 fresh=request.fresh,
                 settle_seconds=request.settle_seconds,
                 plan_again=partial(self._plan_again, plan, refusal),
@@ -349,34 +358,3 @@ class _Preparation:
 
 def _indexes_of(plan: CheckPlan) -> list[tuple[str, list[str]]]:
     return [(of.table.name, [one.index.name for one in of.indexes]) for of in plan.tables]
-
-
-def state_directory() -> Path:
-    """Where interrupted checks keep their sums; never inside a store."""
-    if chosen := os.environ.get("SCRUB_STATE_DIR"):
-        return Path(chosen)
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "scrub"
-
-
-@contextmanager
-def _all_defects(request: CheckRequest) -> Iterator[Callable[[Defect], None] | None]:
-    """Write every defect to the file asked for, which appears only when it is whole."""
-    if request.all_defects is None:
-        yield None
-        return
-    from reports.as_jsonl import defect_line
-
-    temporary = request.all_defects.with_name(f".{request.all_defects.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            yield lambda defect: _ignore(file.write(defect_line(defect, redact=request.redact)))
-        temporary.replace(request.all_defects)
-    except OSError as error:
-        raise UsageError(f"{request.all_defects} cannot be written: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _ignore(_: object) -> None:
-    """A callback's result that nobody needs."""

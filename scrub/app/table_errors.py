@@ -55,6 +55,11 @@ def demand_a_look(result: RunResult, errors: Sequence[ScrubError]) -> None:
         for outcome in result.outcomes
         if not outcome.error
     )
-    mistakes = [error for error in errors if error.exit_code == ScrubError.exit_code]
-    if mistakes and len(mistakes) == len(errors) and not looked_at:
-        raise together(mistakes)
+    if not looked_at:
+        raise_mistakes(errors)
+
+
+def raise_mistakes(errors: Sequence[ScrubError]) -> None:
+    """Raise errors that all ask for a change of the catalog, its relations or the environment."""
+    if errors and all(error.exit_code == ScrubError.exit_code for error in errors):
+        raise together(errors)

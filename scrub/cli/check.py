@@ -54,7 +54,8 @@ def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOpt
         result = run_check(request, spark_options=spark_options, on_progress=on_progress)
     emit_result(result, report, redact=request.redact)
     if request.all_defects:
-        click.echo(f"every defect is in {request.all_defects}", err=True)
+        which = " that could be named" if result.unnamed_total else ""
+        click.echo(f"every defect{which} is in {request.all_defects}", err=True)
     if report.format == "text":
         _tell_of_repair(request.catalog, result)
     raise SystemExit(result.exit_code)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from scrub.app import run_check
+from scrub.app import explain_check, run_check
 from scrub.cli import main
 from scrub.errors import CatalogError, RelationMismatch
 from scrub.model.request import CheckRequest
@@ -157,6 +157,8 @@ def test_a_server_that_does_not_answer_stays_a_result(tmp_path: Path) -> None:
     catalog = lake(tmp_path, entries_of(orders(30)), no_server)
     result = run_check(CheckRequest(catalog=catalog, tables=(BROKEN,)))
     assert (result.exit_code, result.outcomes[0].error) == (3, True)
+    plan = explain_check(CheckRequest(catalog=catalog, tables=(BROKEN,)))
+    assert [part.incomplete for part in plan.not_checked] == [True]
 
 
 def test_a_mistake_in_the_file_is_still_everybodys(tmp_path: Path) -> None:
