@@ -6,16 +6,14 @@ others of the table hold the row too, it was probably lost, whichever index was 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from scrub.errors import RelationMissing, ScrubError
 from scrub.model.defect import Defect, DefectKind
-from scrub.model.repair import Entry
+from scrub.model.repair import ActionKind, Entry, Refusal, RepairPlan
 from scrub.model.table import Index, Table
-from scrub.stores.recovering import kept_indexes
-
-BATCH_KEYS_MAX = 10_000
+from scrub.stores.recovering import DELETE_LAST_COPIES, kept_indexes
 
 
 class EntriesByKey(Protocol):
@@ -77,6 +75,30 @@ def siblings_of(
             for entry in held
         ]
     return Siblings(present, entries, unread)
+
+
+def without_deletes(plan: RepairPlan, why: str) -> RepairPlan:
+    """The plan without what would delete entries of absent rows, as long as others are unknown."""
+    deletes = [
+        action
+        for action in plan.actions
+        if action.kind is ActionKind.DELETE and action.defect_kind is DefectKind.DANGLING
+    ]
+    refusals = [
+        Refusal(
+            defect=action.defect,
+            defect_kind=action.defect_kind,
+            table=action.table,
+            index=action.index,
+            primary_key=action.primary_key,
+            reason="another index may hold the row too, but not all could be looked at: " + why,
+            remedy=f"let scrub check all indexes; to delete it all the same, add "
+            f"{DELETE_LAST_COPIES}",
+        )
+        for action in deletes
+    ]
+    kept = tuple(action for action in plan.actions if action not in deletes)
+    return replace(plan, actions=kept, refusals=(*plan.refusals, *refusals))
 
 
 def _dangling_keys(defects: Sequence[Defect]) -> list[Entry]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from repair.executing import Executor
 from repair.hindered import without_hindered
-from repair.last_copies import siblings_of
+from repair.last_copies import siblings_of, without_deletes
 from repair.planning import plan_repair
 from repair.recovering import recovering, settle_recoveries
 from scrub.app.check_tables import run_check
@@ -151,10 +151,7 @@ class Repair:
     ) -> RepairPlan:
         request = self.request
         if self.table.kv is not None:
-            siblings = self._dangling_pairs(chosen, found, looked_at)
-            return plan_for_pairs(
-                chosen, self.table, self.store, siblings, request.delete_last_copies
-            )
+            return self._planned_pairs(chosen, found, looked_at)
         return plan_repair(
             chosen,
             {self.table.name: self.table},
@@ -175,30 +172,40 @@ class Repair:
         left = {o.index for o in outcomes if o.is_incomplete or o.status is Status.NOT_APPLICABLE}
         return {o.index for o in outcomes if o.index is not None} - {i for i in left if i}
 
-    def _dangling_pairs(
+    def _planned_pairs(
         self, chosen: Sequence[Defect], found: Sequence[Defect], looked_at: Collection[str]
-    ) -> list[Defect]:
-        """Entries of absent rows in other indexes; nothing finds pairs by row but a check."""
-        if not any(defect.kind is DefectKind.DANGLING for defect in chosen):
-            return []
-        if {index.name for index in self.table.indexes} - set(looked_at):
-            result = self._check(self.request.max_changes)
-            if result.defects_total > len(result.defects):
-                raise UsageError(
-                    f"table {self.table.name} has {result.defects_total:,} defects, more than "
-                    f"--max-changes {self.request.max_changes:,}, so nobody knows which entries "
-                    "are the last copies of their rows",
-                    hint=f"add --max-changes {result.defects_total}",
-                )
-            found = result.defects
+    ) -> RepairPlan:
+        """Nothing finds pairs by their row but a check, so the other indexes are checked."""
+        is_meant = self.request.delete_last_copies
+        names = {index.name for index in self.table.indexes}
+        is_dangling = any(defect.kind is DefectKind.DANGLING for defect in chosen)
+        unread: str | None = None
+        if is_dangling and len(names) > 1 and names - set(looked_at):
+            found, unread = self._all_pair_defects()
         ids = {(defect.id, defect.key_hex) for defect in chosen}
-        return [
+        siblings = [
             defect
             for defect in found
             if defect.kind is DefectKind.DANGLING
             and defect.table == self.table.name
             and (defect.id, defect.key_hex) not in ids
         ]
+        plan = plan_for_pairs(chosen, self.table, self.store, siblings, is_meant)
+        return plan if unread is None or is_meant else without_deletes(plan, unread)
+
+    def _all_pair_defects(self) -> tuple[Sequence[Defect], str | None]:
+        """What all indexes tell, and why that may not be everything."""
+        try:
+            result = self._check(self.request.max_changes)
+        except ScrubError as error:
+            return (), str(error)
+        if result.defects_total > len(result.defects):
+            return result.defects, (
+                f"there are {result.defects_total:,} defects, more than --max-changes "
+                f"{self.request.max_changes:,}"
+            )
+        reasons = [one.reason for one in result.outcomes if one.is_incomplete]
+        return result.defects, reasons[0] or "a check was incomplete" if reasons else None
 
     def executed(self, report: RepairReport) -> RepairReport:
         assert not isinstance(self.store, RowPresence), "it was demanded to be writable"

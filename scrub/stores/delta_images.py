@@ -5,7 +5,7 @@ A relation may have further columns, which checks pass over. An entry that is re
 with them, one that is replaced keeps them, and undoing brings back each copy as it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -42,7 +42,7 @@ class WholeEntries:
         keys: pa.Table,
         removed: Expected | None = None,
     ) -> "WholeEntries":
-        whole = replace(shape, stored=shape.stored + _further_columns(snapshot, shape))
+        whole = replace(shape, stored=shape.stored + _further_columns(snapshot, shape.names))
         found = find_entries(snapshot, whole, keys, removed)
         values = comparable(found.entries.select(list(shape.names)))
         return cls(shape, whole, found, values, EntryStates.of(shape, values))
@@ -83,16 +83,17 @@ class WholeEntries:
         return given
 
 
-def demanding_columns(snapshot: DeltaSnapshot, shape: EntryShape) -> list[str]:
+def demanding_columns(snapshot: DeltaSnapshot, entry: Collection[str]) -> list[str]:
     """Further columns that are never NULL, so that a new entry needs a value nobody knows."""
     never_null = {field.name for field in snapshot.table.schema().fields if not field.nullable}
-    return [c.name for c in _further_columns(snapshot, shape) if c.name in never_null]
+    return [c.name for c in _further_columns(snapshot, entry) if c.name in never_null]
 
 
-def _further_columns(snapshot: DeltaSnapshot, shape: EntryShape) -> tuple[Column, ...]:
+def _further_columns(snapshot: DeltaSnapshot, entry: Collection[str]) -> tuple[Column, ...]:
+    """Those that a relation has beside the ones of its entries."""
     found: list[Column] = []
     for field in snapshot.table.schema().fields:
-        if field.name in shape.names:
+        if field.name in entry:
             continue
         known = column_type(field.type)
         if known is None:

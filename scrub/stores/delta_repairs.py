@@ -27,7 +27,7 @@ from scrub.errors import RelationMismatch, UsageError
 from scrub.model.entry_shape import EntryShape
 from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
-from scrub.model.table import Index, Store, Table
+from scrub.model.table import Column, Index, Store, Table
 from scrub.stores.delta_commit import Mark
 from scrub.stores.delta_entries import Expected, find_entries
 from scrub.stores.delta_files import NewFiles
@@ -165,16 +165,20 @@ class DeltaRepairs:
         return applied
 
     def hindrances(
-        self, table: Table, index: Index, actions: Sequence[Action]
+        self,
+        table: Table,  # noqa: ARG002 it is the index that is asked
+        index: Index,
+        actions: Sequence[Action],
     ) -> list[Reason | None]:
         try:
             with self._open(index.store, index.relation) as snapshot:
                 require_writable(snapshot)
                 require_staying(snapshot)
                 _require_removable(snapshot)
-                shape = self._shape(table, index)
-                require_columns(snapshot, shape.columns)
-                demanding = demanding_columns(snapshot, shape)
+                # Types that only Spark can tell do not matter here, so it need not start.
+                known = [Column(name=c.name, type=c.type) for c in index.entry if c.type]
+                require_columns(snapshot, known)
+                demanding = demanding_columns(snapshot, [c.name for c in index.entry])
         except RelationMismatch as error:
             return [(str(error), error.hint or _WRITE_BY_HAND) for _ in actions]
         why = _never_null(index.relation, demanding[0]) if demanding else None

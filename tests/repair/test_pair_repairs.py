@@ -525,3 +525,20 @@ def test_what_a_check_finds_is_repaired_as_typed(make: Make, spark: Any) -> None
     assert {one.outcome for one in undone.done} == {DONE}
     assert ground.pairs() == damaged
     assert "the table" in repair_as_text(report)
+
+
+@pytest.mark.spark
+def test_one_index_of_pairs_as_typed_keeps_the_last_copies_of_a_lost_row(
+    make: Make, spark: Any
+) -> None:
+    ground = make(ONE_FAMILY, APART)
+    pairs = ground.sound(100)
+    pairs["primary"].remove(ground.row_pairs(row(3))[0])
+    pairs["by_email"].append(ground.entry("by_email", row(501)))
+    ground.write_all(pairs)
+    request = RepairRequest(table="pairs", catalog=ground.path, indexes=("by_email",))
+    report = preview_repair(request, spark=spark)
+    assert [(action.primary_key or {})["id"] for action in report.plan.actions] == [501]
+    assert [refusal.primary_key for refusal in report.plan.refusals] == [{"id": 3}]
+    meant = preview_repair(replace(request, delete_last_copies=True), spark=spark)
+    assert {(action.primary_key or {})["id"] for action in meant.plan.actions} == {3, 501}
