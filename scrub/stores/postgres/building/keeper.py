@@ -165,13 +165,15 @@ class _Keeper:
     def _refuse(self, arbiter: Arbiter) -> str:
         """A unique index that is public forbids what would give two rows one key."""
         entry = self.entry
-        owner = ", ".join(f"t.{name}" for name in entry.owner)
+        owner = ", ".join(f"t.{name} AS k{n}" for n, name in enumerate(entry.owner))
         same = " AND ".join(part.equal("d", "n") for part in entry.indexed)
         told = literal(f"unique index {entry.index}: another row has this key")
         shown = ", ".join(f"n.{part.name}::pg_catalog.text" for part in entry.indexed)
         keys = variables("c", entry)
-        return f"""SELECT {owner} INTO {", ".join(keys)} FROM {self.relation} AS t
+        taken = " ".join(f"{key} := k.k{n};" for n, key in enumerate(keys))
+        return f"""SELECT {owner} INTO k FROM {self.relation} AS t
                 WHERE {_key_of("t", arbiter, "n")};
+            {taken}
             {RowReading(entry).entry_now(keys, "d")}
             IF rows OPERATOR(pg_catalog.>) 0 THEN
                 IF {same} THEN

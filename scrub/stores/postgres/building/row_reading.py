@@ -25,7 +25,10 @@ class RowReading:
 
     entry: EntrySql
 
-    DECLARED = "rows pg_catalog.int8;"
+    DECLARED = """
+        rows pg_catalog.int8;
+        k record;
+    """
 
     def entry_of(self, record: str, into: str) -> str:
         """The entry of OLD or NEW: of the row as it was written, whatever happened to it since."""
@@ -61,8 +64,10 @@ class RowReading:
         """The primary key of OLD or NEW, into variables."""
         keys = self.entry.primary_key
         assigned = [f"{to} := {record}.{of.name};" for to, of in zip(into, keys, strict=True)]
-        chosen = ", ".join(f"($1).{self._place(of.name)}" for of in keys)
-        return self._either("\n".join(assigned), f"SELECT {chosen}", ", ".join(into), record)
+        chosen = ", ".join(f"($1).{self._place(of.name)} AS k{n}" for n, of in enumerate(keys))
+        # By way of a record: a variable may be a row itself, and then no list can have it.
+        taken = "\n".join(f"{to} := k.k{n};" for n, to in enumerate(into))
+        return self._either("\n".join(assigned), f"SELECT {chosen}", "k", record, then=taken)
 
     def entries_in_place(self) -> str:
         """The entries of all rows of a relation, as a statement that is still to be filled in."""
@@ -95,7 +100,7 @@ class RowReading:
     def _place_of_relation(self) -> str:
         return f"%{len(self._names) + 1}$s"
 
-    def _either(self, plain: str, built: str, into: str, using: str) -> str:
+    def _either(self, plain: str, built: str, into: str, using: str, then: str = "") -> str:
         names = NAMES_NOW.format(relation="own")
         index = self.entry.index
         message = literal(f"scrub: index {index} cannot hold a value of this row any more: ")
@@ -103,6 +108,7 @@ class RowReading:
         IF moved THEN
             BEGIN
                 EXECUTE pg_catalog.format({literal(built)}, {names}) INTO {into} USING {using};
+                {then}
             EXCEPTION WHEN numeric_value_out_of_range THEN
                 {refused(f"pg_catalog.concat({message}, SQLERRM)", self._rebuild_hint)}
             END;
