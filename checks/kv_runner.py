@@ -6,30 +6,47 @@ pass hands over the entries of the buckets that do, and the merge join names eac
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 from checks.bucket_sums import SlotSums
 from checks.canary import canary_of
 from checks.findings import SlotFindings
+from checks.kv_copies import (
+    as_counts_of_copies,
+    copies_among,
+    counted_copies,
+    first_copies,
+    rows_that_differ,
+    twice,
+    twice_in_parts,
+)
 from checks.kv_defects import KINDS, KvDefects
 from checks.kv_entries import (
     differences,
+    doubtful_rows,
     entries_by_spark,
     fingerprint_pairs_by_spark,
+    pairs_by_spark,
+    partial_rows,
     rows_sharing_keys,
 )
+from checks.kv_findings import KvFindings, KvSettings
 from checks.kv_native import (
     Bitmaps,
     fingerprint_pairs_natively,
     gathered_entries,
+    key_digests_natively,
     native_entries,
+    order_natively,
+    pairs_of_digests,
     sift,
     trials_of,
 )
@@ -42,8 +59,7 @@ from checks.native_fingerprint import REPORT_SLOT
 from checks.row_frames import ChosenBuckets
 from checks.sifting import ROWS_MAX
 from scrub.codec.digest import Salt
-from scrub.codec.kv.pairs import INVALID
-from scrub.model.defect import Defect, DefectKind
+from scrub.model.defect import DefectKind
 from scrub.model.table import Index
 from scrub.spark.arrow_frames import frame_of
 from scrub.spark.collecting import collect_arrow, translated
@@ -51,39 +67,12 @@ from scrub.spark.failures import cause_in_worker, reason_of
 from scrub.spark.session import shares_python
 from scrub.stores.base import ReadableStore
 
+_COPIES = frozenset({DefectKind.DUPLICATE_ENTRY, DefectKind.DUPLICATE_KEY})
+UNDECIDED = "rows that lack a family may have had it in a pair that could not be read"
 CHANGED = (
     "fingerprints differ, but the entries agree: "
     "the data changed while it was read; run the check again"
 )
-
-
-@dataclass(slots=True)
-class KvFindings:
-    """What was found in the pairs of one table."""
-
-    pairs: int = 0
-    bytes_read: int = 0
-    physical: SlotFindings = field(default_factory=SlotFindings)
-    indexes: dict[str, SlotFindings] = field(default_factory=dict)
-    defects: list[Defect] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settle:
-    """Looking again: when, and at what."""
-
-    seconds: float
-    sleep: Callable[[float], None]
-    plan_again: Callable[[], KvPlan]  # the same plan at later snapshots
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KvSettings:
-    """How to run, beyond what is planned."""
-
-    limit: int
-    redact: bool
-    settle: Settle | None = None
 
 
 def run_kv_check(
@@ -119,6 +108,7 @@ class _Named:
 
     entries: DataFrame
     defects: NamedDefects
+    undecided: DataFrame | None  # differences of rows that prove nothing; None if there are none
 
 
 class _KvRun:
@@ -137,7 +127,7 @@ class _KvRun:
             bucket_bits=plan.bucket_bits,
             limit=settings.limit,
             by_row=len(plan.kv.families) > 1,
-            sorted=plan.looks_at_order,
+            sorted=plan.looks_at_order and plan.is_native,
         )
         self.words = KvDefects(plan)
         self.unread = UnreadPairs(plan)
@@ -145,9 +135,13 @@ class _KvRun:
             slot: SlotSums.empty(plan.bucket_bits) for slot in range(len(self.spec.indexes))
         }
         self.found = KvFindings(indexes={name: SlotFindings() for name in plan.indexes})
+        self.has_copies = False  # keys that are there more than once
+        self.differing_copies: DataFrame | None = None  # rows there twice, with different values
 
     def run(self) -> None:
         self._add_up()
+        self._look_at_order()
+        self._look_for_copies()
         differing: dict[int, ChosenBuckets] = {}
         for slot, name in enumerate(self.spec.indexes):
             found, sums = self.found.indexes[name], self.sums[slot]
@@ -158,6 +152,7 @@ class _KvRun:
         self.found.physical.incomplete = self.unread.reason_of_physical()
         for name, found in self.found.indexes.items():
             found.incomplete = self.unread.reason(name)
+            found.undecided = self.unread.doubtful[name]
         if differing:
             self._name(differing)
 
@@ -183,13 +178,83 @@ class _KvRun:
         self.found.pairs += report["pairs"]
         self.found.bytes_read += report["bytes"]
         self.unread.rows = self.unread.rows or report["lost"]
-        counts = self.found.physical.counts
-        for verdict, index, count in report["counts"]:
-            counts[KINDS[verdict]] = counts.get(KINDS[verdict], 0) + count
-            if verdict == INVALID and (name := self.words.layout.names[index]) is not None:
+        names = self.words.layout.names
+        for index, count in report["unread"]:
+            if (name := names[index]) is not None:
                 self.unread.entries[name] += count
+        for index, count in report["doubtful"]:
+            self.unread.doubtful[names[index] or ""] += count
+        self._take_bad_pairs(report)
+
+    def _take_bad_pairs(self, report: Mapping[str, Any]) -> None:
+        counts = self.found.physical.counts
+        for verdict, _, count in report["counts"]:
+            counts[KINDS[verdict]] = counts.get(KINDS[verdict], 0) + count
         shown = report["shown"][: self._room()]
         self.found.defects += [self.words.of_pair(pair) for pair in shown]
+
+    def _look_at_order(self) -> None:
+        """Where Spark brings the pairs of rows together, tasks open the files for their order."""
+        if self.plan.is_native or not self.plan.looks_at_order or not self.plan.splits:
+            return
+        job = order_natively(self.spark, self.plan, self.plan.splits, self.spec)
+        for row in collect_arrow(job).to_pylist():
+            report = json.loads(row["report"])
+            if "error" in report:  # Spark read it, so this says nothing about its pairs
+                self.found.physical.notes.append(
+                    f"the order of keys was not looked at in "
+                    f"{self.plan.splits[row['chunk']].split.name}: {report['error']}"
+                )
+            else:
+                self._take_bad_pairs(report)
+
+    def _look_for_copies(self) -> None:
+        """Keys that are there more than once, in relations that keep no versions."""
+        pairs = self._pairs_of_keys_there_twice()
+        if pairs is None:
+            return
+        copies = copies_among(pairs, self.spec)
+        if not self.settings.physical:
+            copies = copies.where(F.col("index").isin(self._numbers_asked_for()))
+        copies = copies.persist()
+        try:
+            layout = self.words.layout
+            primary = layout.primary(0)
+            rows = counted_copies(copies).collect()
+            self.has_copies = bool(rows)
+            for index, count in as_counts_of_copies(rows, primary).items():
+                kind = DefectKind.DUPLICATE_KEY if index == primary else DefectKind.DUPLICATE_ENTRY
+                place = self.found.place_of(kind, layout.names[index], self.settings.physical)
+                place.counts[kind] = place.counts.get(kind, 0) + count
+            if differing := sum(row["differing"] for row in rows if row["index"] == primary):
+                self.differing_copies = rows_that_differ(copies, primary).localCheckpoint()
+                for name in self.plan.indexes:
+                    self.unread.doubtful[name] += differing
+            if rows and (room := self._room()):
+                shown = first_copies(copies, primary, room).collect()
+                self.found.defects += [self.words.of_copies(row) for row in shown]
+        finally:
+            copies.unpersist()
+
+    def _numbers_asked_for(self) -> list[int]:
+        layout = self.words.layout
+        return [layout.primary(0), *(layout.secondary(0, name) for name in self.plan.indexes)]
+
+    def _pairs_of_keys_there_twice(self) -> DataFrame | None:
+        """Pairs among which there are copies, if any; maybe others too."""
+        if any(of.stamp is not None for of in self.plan.relations):
+            return None
+        if not self.plan.is_native:
+            return pairs_by_spark(self.spark, self.plan, self.stores, by_row=False)
+        splits = self.unread.readable()
+        if not splits:
+            return None
+        job = key_digests_natively(self.spark, self.plan, splits, self.spec)
+        many = self.found.pairs > ROWS_MAX
+        digests = twice(collect_arrow(twice_in_parts(job) if many else job))
+        if not len(digests):
+            return None
+        return pairs_of_digests(self.spark, self.plan, splits, self.spec, digests)
 
     # Entries
 
@@ -214,18 +279,42 @@ class _KvRun:
             named: dict[int, _Named] = {}
             for slot in differing:
                 index = self.plan.table.index(self.spec.indexes[slot])
-                if entries is None:
-                    of_slot = frame_of(self.spark, few[slot]).coalesce(1)
-                    frame = differences(of_slot, index, slot, shuffle=False)
-                    defects = NamedDefects(frame, tuple(frame.collect()))
-                else:
-                    of_slot = entries.where(f"slot = {slot}")
-                    defects = NamedDefects(differences(of_slot, index, slot, shuffle=True))
-                named[slot] = _Named(of_slot, defects)
+                is_few = entries is None
+                of_slot = (
+                    frame_of(self.spark, few[slot]).coalesce(1)
+                    if entries is None
+                    else entries.where(f"slot = {slot}")
+                )
+                decided, doubted = self._told_apart(of_slot, index)
+                frame = differences(decided, index, slot, shuffle=not is_few)
+                named[slot] = _Named(
+                    decided,
+                    NamedDefects(frame, tuple(frame.collect()) if is_few else None),
+                    None if doubted is None else differences(doubted, index, slot, shuffle=True),
+                )
             yield named
         finally:
             if entries is not None:
                 entries.unpersist()
+
+    def _told_apart(self, entries: DataFrame, index: Index) -> tuple[DataFrame, DataFrame | None]:
+        """Entries without those of rows that prove nothing, and those of rows that may not.
+
+        Rows with a value that cannot be were counted when they were read: whatever entries they
+        have, or have not, is undecided. Of rows that lack a family, while a pair of some row could
+        not be read, only differences are.
+        """
+        relied_on = entries
+        if self.unread.doubtful[index.name]:
+            doubted = doubtful_rows(entries)
+            if self.differing_copies is not None:
+                doubted = doubted.unionAll(self.differing_copies)
+            relied_on = entries.join(doubted.distinct(), "row", "left_anti")
+        if not (self.unread.rows and self.spec.by_row):
+            return relied_on, None
+        partial = partial_rows(entries).distinct()
+        undecided = relied_on.join(partial, "row", "left_semi")
+        return relied_on.join(partial, "row", "left_anti"), undecided
 
     def _entries(self, bitmaps: Bitmaps) -> DataFrame:
         if self.plan.is_native:
@@ -268,7 +357,7 @@ class _KvRun:
             for slot, of_slot in found_again.items():
                 still = still_there(named[slot].defects.frame, of_slot.defects.frame)
                 kept = NamedDefects(still.localCheckpoint())
-                settled[slot] = _Named(named[slot].entries, kept)
+                settled[slot] = _Named(named[slot].entries, kept, named[slot].undecided)
                 gone = sum(_count(named[slot].defects).values()) - sum(_count(kept).values())
                 self.found.indexes[self.spec.indexes[slot]].transient = gone
         return settled
@@ -277,17 +366,25 @@ class _KvRun:
         """Count what was found in an index, and collect what is to be shown."""
         index = self.plan.table.index(self.spec.indexes[slot])
         found, undecidable = self.found.indexes[index.name], self.unread.undecidable(index.name)
+        # Keys there twice were counted as such; else a row is there under two spellings of its key.
+        counted = _COPIES if self.has_copies else frozenset[DefectKind]()
+        is_explained = bool(found.transient or found.undecided)
         for kind, count in _count(named.defects).items():
+            is_explained = True
             if kind in undecidable:
                 found.undecided += count
-            else:
+            elif kind not in counted:
                 found.counts[kind] = count
+        if named.undecided is not None and (count := named.undecided.count()):
+            is_explained = True
+            found.undecided += count
+            found.incomplete = " and ".join(filter(None, (found.incomplete, UNDECIDED)))
         if found.counts and (room := self._room()):
-            rows = _first(named.defects.decided({slot: undecidable}), room)
+            rows = _first(named.defects.decided({slot: undecidable | counted}), room)
             self.found.defects += [self.words.of_difference(index, row) for row in rows]
         if index.unique:
             self._take_shared_keys(index, named.entries)
-        if not (found.counts or found.undecided or found.transient):
+        if not is_explained and not found.counts:
             found.incomplete = " and ".join(filter(None, (found.incomplete, CHANGED)))
 
     def _take_shared_keys(self, index: Index, entries: DataFrame) -> None:
