@@ -6,10 +6,11 @@ read anew, since an entry that only reads well, or whose checksum is wrong, is t
 alone. What is planned here is judged once more when it is done.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from repair.planning import REFUSED, Reason, plan_repair, refuse
+from scrub.codec.kv.pairs import INVALID
 from scrub.codec.kv.readable import columns_of
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, Entry, RepairPlan
@@ -21,6 +22,7 @@ _SPELLING = (
     DefectKind.INVALID_ENCODING,
     DefectKind.INVALID_COMPOSITE,
     DefectKind.NONCANONICAL,
+    DefectKind.NULL_VIOLATION,
 )
 _PLACED = (
     DefectKind.MISSING,
@@ -37,8 +39,9 @@ _OUTDATED: Reason = (
     "check again with this catalog, and repair from that",
 )
 _ROW_UNREADABLE: Reason = (
-    "the row it belongs to cannot be read, or is there twice, so nobody knows its entries",
-    "mend the row first: restore it from a backup",
+    "the row it belongs to cannot be read, is there twice, or has a value that its column cannot "
+    "have, so nobody knows its entries",
+    "mend the row first: scrub check --checks physical tells what is wrong with it",
 )
 _ROW_GONE: Reason = (
     "no row asks for this entry now, or not under the key that its columns have",
@@ -47,6 +50,14 @@ _ROW_GONE: Reason = (
 _WHOSE: Reason = (
     "the bytes do not tell which row the entry belongs to",
     "remove the pair by hand, and repair again: the entry that is missing then is put",
+)
+_NO_VALUE: Reason = (
+    "the table has a value that its column cannot have, and no index can tell the right one",
+    "write the row again from its source, or correct the column's type in the catalog",
+)
+_OF_ANOTHER_ROW: Reason = (
+    "another row's entry is under its key, and is not to be deleted",
+    "decide about that entry first; the one that is missing is put then",
 )
 _NO_SPELLING: Reason = (
     "it cannot be written again under the same key without losing what it says: its key is spelled "
@@ -63,6 +74,7 @@ def plan_pair_repair(defects: Sequence[Defect], table: Table, store: PairStore) 
     planning.read()
     lost = planning.lost_rows(defects)
     told = {refusal.defect for refusal in lost.refusals}
+    planning.make_room(defect for defect in defects if defect.id not in told)
     actions: dict[object, Action] = {}
     refusals = list(lost.refusals)
     for defect in defects:
@@ -95,6 +107,7 @@ class _Planning:
         self.places: dict[tuple[str, str | None], _Place] = {}
         self.there: dict[tuple[str, bytes], list[Pair]] = {}
         self.row_pairs: dict[bytes, list[Pair]] = {}
+        self.leaving: set[tuple[str, bytes]] = set()
 
     def locate(self, defect: Defect) -> None:
         """Remember which pairs must be read for a defect."""
@@ -130,6 +143,13 @@ class _Planning:
         for pair in self.store.pairs_at(seen, TABLE, list(of_keys)) if of_keys else ():
             self.row_pairs[of_keys[pair[0]]].append(pair)
 
+    def make_room(self, defects: Iterable[Defect]) -> None:
+        """Remember where an entry goes, so that there is room for that of another row."""
+        for defect in defects:
+            place = self.places.get(_named(defect))
+            if place is not None and defect.kind is DefectKind.DANGLING:
+                self.leaving.add((place.index, place.pair[0]))
+
     def lost_rows(self, defects: Sequence[Defect]) -> RepairPlan:
         """Rows that several indexes agree on, with the refusal of every entry that tells them."""
         located = [defect for defect in defects if _named(defect) in self.places]
@@ -160,7 +180,8 @@ class _Planning:
 
     def planned(self, defect: Defect) -> Iterator[Action | Reason]:
         if self._is_left(defect):
-            yield REFUSED.get(defect.kind, _OUTDATED)
+            is_value = defect.column is not None and defect.kind is DefectKind.INVALID_ENCODING
+            yield _NO_VALUE if is_value else REFUSED.get(defect.kind, _OUTDATED)
             return
         place = self.places.get(_named(defect))
         if place is None:
@@ -211,12 +232,24 @@ class _Planning:
             yield self._action(ActionKind.PUT, defect, place, None, wanted)
         for pair in _distinct(living or there):
             if not _is_same(pair, wanted):
-                if self._holds_more(defect, place, pair):
+                if self._is_of_another_row(place.index, pair, wanted):
+                    if (place.index, wanted[0]) in self.leaving:
+                        yield self._action(ActionKind.PUT, defect, place, None, wanted)
+                    else:
+                        yield _OF_ANOTHER_ROW
+                elif self._holds_more(defect, place, pair):
                     yield _NO_SPELLING
                 else:
                     yield self._action(ActionKind.REPLACE, defect, place, pair, wanted)
             elif living.count(pair) > 1:
                 yield self._action(ActionKind.KEEP_ONE, defect, place, pair, pair)
+
+    def _is_of_another_row(self, index: str, pair: Pair, wanted: Pair) -> bool:
+        """Whether an entry that can be read says it is another row's than the one asked for."""
+        trouble = self.rows.trouble(pair)
+        if is_deleted(pair) or (trouble is not None and trouble.verdict == INVALID):
+            return False
+        return self.rows.rows_told(index, pair).isdisjoint(self.rows.rows_told(index, wanted))
 
     def _unwanted(
         self, defect: Defect, place: _Place, wanted: Sequence[Pair]
@@ -273,9 +306,8 @@ class _Planning:
         layout = self.rows.layout
         number = layout.primary(0) if place.index == TABLE else layout.secondary(0, place.index)
         columns = columns_of(layout, number, pair[0], pair[1] or b"", self.types)
-        if columns is None:
-            return None
-        return {name: columns.get(name) for name in self.table.primary_key}
+        key = {name: (columns or {}).get(name) for name in self.table.primary_key}
+        return None if None in key.values() else key
 
 
 def _told_together(families: Sequence[Defect]) -> Defect:
