@@ -102,14 +102,29 @@ def _entries(batches: Iterator[Any], spec: KvSpec, bitmaps: Bitmaps) -> Iterator
     return entries_in_buckets(batches, spec, bitmaps)
 
 
-def doubtful_rows(entries: DataFrame) -> DataFrame:
-    """Rows that prove nothing about an index: with a value that cannot be, in a column it uses."""
-    return entries.where(f"side >= {DOUBTFUL}").select("row")
+def told_apart(
+    entries: DataFrame, *, doubtful: bool, copied: DataFrame | None, partial: bool
+) -> tuple[DataFrame, DataFrame | None]:
+    """Entries without those of rows that prove nothing, and those of rows that may not.
 
-
-def partial_rows(entries: DataFrame) -> DataFrame:
-    """Rows without the pair of a family, which may be one that could not be read."""
-    return entries.where(f"side = {PARTIAL}").select("row")
+    Rows with a value that cannot be were counted when they were read, if there are any: whatever
+    entries they have, or have not, is undecided. So it is with rows of which there are `copied`
+    ones with other values. With `partial`, a pair of some row could not be read: of rows that lack
+    a family, it may be theirs, differences are undecided.
+    """
+    relied_on = entries
+    if doubtful:
+        doubted = entries.where(f"side >= {DOUBTFUL}").select("row")
+        if copied is not None:
+            doubted = doubted.unionAll(copied)
+        relied_on = entries.join(doubted.distinct(), "row", "left_anti")
+    if not partial:
+        return relied_on, None
+    lacking = entries.where(f"side = {PARTIAL}").select("row").distinct()
+    return (
+        relied_on.join(lacking, "row", "left_anti"),
+        relied_on.join(lacking, "row", "left_semi"),
+    )
 
 
 def differences(entries: DataFrame, index: Index, slot: int, *, shuffle: bool) -> DataFrame:

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -19,39 +18,29 @@ from pyspark.sql import functions as F
 from checks.bucket_sums import SlotSums
 from checks.canary import canary_of
 from checks.findings import SlotFindings
-from checks.kv_copies import (
-    as_counts_of_copies,
-    copies_among,
-    counted_copies,
-    first_copies,
-    rows_that_differ,
-    twice,
-    twice_in_parts,
-)
-from checks.kv_defects import KINDS, KvDefects
+from checks.kv_copies import counted_copies, first_copies, rows_that_differ
+from checks.kv_defects import KvDefects
 from checks.kv_entries import (
     differences,
-    doubtful_rows,
     entries_by_spark,
     fingerprint_pairs_by_spark,
-    pairs_by_spark,
-    partial_rows,
     rows_sharing_keys,
+    told_apart,
 )
 from checks.kv_findings import KvFindings, KvSettings
 from checks.kv_native import (
     Bitmaps,
     fingerprint_pairs_natively,
     gathered_entries,
-    key_digests_natively,
     native_entries,
     order_natively,
-    pairs_of_digests,
     sift,
     trials_of,
 )
 from checks.kv_plan import KvPlan
 from checks.kv_scan import ENTRY_SCHEMA, KvSpec
+from checks.kv_tally import PairTally
+from checks.kv_twice import find_copies
 from checks.kv_unread import UnreadPairs
 from checks.named_defects import NamedDefects, as_counts
 from checks.naming import still_there
@@ -135,6 +124,7 @@ class _KvRun:
             slot: SlotSums.empty(plan.bucket_bits) for slot in range(len(self.spec.indexes))
         }
         self.found = KvFindings(indexes={name: SlotFindings() for name in plan.indexes})
+        self.tally = PairTally(self.found, self.unread, self.words, settings.limit)
         self.has_copies = False  # keys that are there more than once
         self.differing_copies: DataFrame | None = None  # rows there twice, with different values
 
@@ -167,31 +157,9 @@ class _KvRun:
             return
         for row in collect_arrow(job).to_pylist():
             if row["slot"] == REPORT_SLOT:
-                self._take_report(row["chunk"], json.loads(row["report"]))
+                self.tally.take_report(row["chunk"], json.loads(row["report"]))
             else:
                 self.sums[row["slot"]].add_piece(row["chunk"], row["sums"])
-
-    def _take_report(self, number: int, report: Mapping[str, Any]) -> None:
-        if "error" in report:
-            self.unread.splits[number] = (self.plan.splits[number], report["error"])
-            return
-        self.found.pairs += report["pairs"]
-        self.found.bytes_read += report["bytes"]
-        self.unread.rows = self.unread.rows or report["lost"]
-        names = self.words.layout.names
-        for index, count in report["unread"]:
-            if (name := names[index]) is not None:
-                self.unread.entries[name] += count
-        for index, count in report["doubtful"]:
-            self.unread.doubtful[names[index] or ""] += count
-        self._take_bad_pairs(report)
-
-    def _take_bad_pairs(self, report: Mapping[str, Any]) -> None:
-        counts = self.found.physical.counts
-        for verdict, _, count in report["counts"]:
-            counts[KINDS[verdict]] = counts.get(KINDS[verdict], 0) + count
-        shown = report["shown"][: self._room()]
-        self.found.defects += [self.words.of_pair(pair) for pair in shown]
 
     def _look_at_order(self) -> None:
         """Where Spark brings the pairs of rows together, tasks open the files for their order."""
@@ -199,38 +167,31 @@ class _KvRun:
             return
         job = order_natively(self.spark, self.plan, self.plan.splits, self.spec)
         for row in collect_arrow(job).to_pylist():
-            report = json.loads(row["report"])
-            if "error" in report:  # Spark read it, so this says nothing about its pairs
-                self.found.physical.notes.append(
-                    f"the order of keys was not looked at in "
-                    f"{self.plan.splits[row['chunk']].split.name}: {report['error']}"
-                )
-            else:
-                self._take_bad_pairs(report)
+            self.tally.take_order(row["chunk"], json.loads(row["report"]))
 
     def _look_for_copies(self) -> None:
         """Keys that are there more than once, in relations that keep no versions."""
-        pairs = self._pairs_of_keys_there_twice()
-        if pairs is None:
+        copies = find_copies(
+            self.spark,
+            self.plan,
+            self.stores,
+            self.spec,
+            self.unread.readable(),
+            self.found.pairs,
+            collect_arrow,
+        )
+        if copies is None:
             return
-        copies = copies_among(pairs, self.spec)
         if not self.settings.physical:
             copies = copies.where(F.col("index").isin(self._numbers_asked_for()))
         copies = copies.persist()
         try:
-            layout = self.words.layout
-            primary = layout.primary(0)
+            primary, room = self.words.layout.primary(0), self.tally.room
             rows = counted_copies(copies).collect()
             self.has_copies = bool(rows)
-            for index, count in as_counts_of_copies(rows, primary).items():
-                kind = DefectKind.DUPLICATE_KEY if index == primary else DefectKind.DUPLICATE_ENTRY
-                place = self.found.place_of(kind, layout.names[index], self.settings.physical)
-                place.counts[kind] = place.counts.get(kind, 0) + count
-            if differing := sum(row["differing"] for row in rows if row["index"] == primary):
+            if self.tally.take_copies(rows, self.settings.physical):
                 self.differing_copies = rows_that_differ(copies, primary).localCheckpoint()
-                for name in self.plan.indexes:
-                    self.unread.doubtful[name] += differing
-            if rows and (room := self._room()):
+            if rows and room:
                 shown = first_copies(copies, primary, room).collect()
                 self.found.defects += [self.words.of_copies(row) for row in shown]
         finally:
@@ -239,22 +200,6 @@ class _KvRun:
     def _numbers_asked_for(self) -> list[int]:
         layout = self.words.layout
         return [layout.primary(0), *(layout.secondary(0, name) for name in self.plan.indexes)]
-
-    def _pairs_of_keys_there_twice(self) -> DataFrame | None:
-        """Pairs among which there are copies, if any; maybe others too."""
-        if any(of.stamp is not None for of in self.plan.relations):
-            return None
-        if not self.plan.is_native:
-            return pairs_by_spark(self.spark, self.plan, self.stores, by_row=False)
-        splits = self.unread.readable()
-        if not splits:
-            return None
-        job = key_digests_natively(self.spark, self.plan, splits, self.spec)
-        many = self.found.pairs > ROWS_MAX
-        digests = twice(collect_arrow(twice_in_parts(job) if many else job))
-        if not len(digests):
-            return None
-        return pairs_of_digests(self.spark, self.plan, splits, self.spec, digests)
 
     # Entries
 
@@ -285,7 +230,12 @@ class _KvRun:
                     if entries is None
                     else entries.where(f"slot = {slot}")
                 )
-                decided, doubted = self._told_apart(of_slot, index)
+                decided, doubted = told_apart(
+                    of_slot,
+                    doubtful=bool(self.unread.doubtful[index.name]),
+                    copied=self.differing_copies,
+                    partial=self.unread.rows and self.spec.by_row,
+                )
                 frame = differences(decided, index, slot, shuffle=not is_few)
                 named[slot] = _Named(
                     decided,
@@ -296,25 +246,6 @@ class _KvRun:
         finally:
             if entries is not None:
                 entries.unpersist()
-
-    def _told_apart(self, entries: DataFrame, index: Index) -> tuple[DataFrame, DataFrame | None]:
-        """Entries without those of rows that prove nothing, and those of rows that may not.
-
-        Rows with a value that cannot be were counted when they were read: whatever entries they
-        have, or have not, is undecided. Of rows that lack a family, while a pair of some row could
-        not be read, only differences are.
-        """
-        relied_on = entries
-        if self.unread.doubtful[index.name]:
-            doubted = doubtful_rows(entries)
-            if self.differing_copies is not None:
-                doubted = doubted.unionAll(self.differing_copies)
-            relied_on = entries.join(doubted.distinct(), "row", "left_anti")
-        if not (self.unread.rows and self.spec.by_row):
-            return relied_on, None
-        partial = partial_rows(entries).distinct()
-        undecided = relied_on.join(partial, "row", "left_semi")
-        return relied_on.join(partial, "row", "left_anti"), undecided
 
     def _entries(self, bitmaps: Bitmaps) -> DataFrame:
         if self.plan.is_native:
@@ -379,7 +310,7 @@ class _KvRun:
             is_explained = True
             found.undecided += count
             found.incomplete = " and ".join(filter(None, (found.incomplete, UNDECIDED)))
-        if found.counts and (room := self._room()):
+        if found.counts and (room := self.tally.room):
             rows = _first(named.defects.decided({slot: undecidable | counted}), room)
             self.found.defects += [self.words.of_difference(index, row) for row in rows]
         if index.unique:
@@ -391,11 +322,8 @@ class _KvRun:
         rows = rows_sharing_keys(entries)
         if count := rows.count():
             self.found.indexes[index.name].counts[DefectKind.UNIQUE_VIOLATION] = count
-            shown = rows.orderBy("key", "row").limit(self._room()).collect()
+            shown = rows.orderBy("key", "row").limit(self.tally.room).collect()
             self.found.defects += [self.words.of_shared_key(index, row) for row in shown]
-
-    def _room(self) -> int:
-        return max(self.settings.limit - len(self.found.defects), 0)
 
 
 def _count(defects: NamedDefects) -> dict[DefectKind, int]:

@@ -9,6 +9,16 @@ alone. What is planned here is judged once more when it is done.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from repair.pair_reasons import (
+    NO_SPELLING,
+    NO_VALUE,
+    NOT_SAID,
+    OF_ANOTHER_ROW,
+    OUTDATED,
+    ROW_GONE,
+    ROW_UNREADABLE,
+    WHOSE,
+)
 from repair.planning import REFUSED, Reason, plan_repair, refuse
 from scrub.codec.kv.pairs import INVALID
 from scrub.codec.kv.readable import columns_of
@@ -29,40 +39,6 @@ _PLACED = (
     DefectKind.DANGLING,
     DefectKind.WRONG_STORED_VALUE,
     DefectKind.DUPLICATE_ENTRY,
-)
-_NOT_SAID: Reason = (
-    "the defect does not say which pair it is",
-    "check again without --redact, and repair from that",
-)
-_OUTDATED: Reason = (
-    "the catalog has no such index any more, or its keys begin otherwise",
-    "check again with this catalog, and repair from that",
-)
-_ROW_UNREADABLE: Reason = (
-    "the row it belongs to cannot be read, is there twice, or has a value that its column cannot "
-    "have, so nobody knows its entries",
-    "mend the row first: scrub check --checks physical tells what is wrong with it",
-)
-_ROW_GONE: Reason = (
-    "no row asks for this entry now, or not under the key that its columns have",
-    "check again, and repair from that",
-)
-_WHOSE: Reason = (
-    "the bytes do not tell which row the entry belongs to",
-    "remove the pair by hand, and repair again: the entry that is missing then is put",
-)
-_NO_VALUE: Reason = (
-    "the table has a value that its column cannot have, and no index can tell the right one",
-    "write the row again from its source, or correct the column's type in the catalog",
-)
-_OF_ANOTHER_ROW: Reason = (
-    "another row's entry is under its key, and is not to be deleted",
-    "decide about that entry first; the one that is missing is put then",
-)
-_NO_SPELLING: Reason = (
-    "it cannot be written again under the same key without losing what it says: its key is spelled "
-    "otherwise, or it holds a column that the catalog does not know",
-    "write the row again with the system that owns it, or complete the catalog",
 )
 
 
@@ -181,11 +157,11 @@ class _Planning:
     def planned(self, defect: Defect) -> Iterator[Action | Reason]:
         if self._is_left(defect):
             is_value = defect.column is not None and defect.kind is DefectKind.INVALID_ENCODING
-            yield _NO_VALUE if is_value else REFUSED.get(defect.kind, _OUTDATED)
+            yield NO_VALUE if is_value else REFUSED.get(defect.kind, OUTDATED)
             return
         place = self.places.get(_named(defect))
         if place is None:
-            yield _NOT_SAID if defect.key_hex is None else _OUTDATED
+            yield NOT_SAID if defect.key_hex is None else OUTDATED
         elif place.index == TABLE:
             yield from self._table_pair(defect, place)
         elif obstacle := self.rows.obstacle(place.index):
@@ -206,14 +182,14 @@ class _Planning:
                 continue
             spelled = self.rows.rewritten(pair)
             if spelled is None:
-                yield _NO_SPELLING
+                yield NO_SPELLING
             else:
                 yield self._action(ActionKind.REPLACE, defect, place, pair, spelled)
 
     def _entries(self, defect: Defect, place: _Place) -> Iterator[Action | Reason]:
         demands = [self.rows.demanded(place.index, self.row_pairs[row]) for row in place.rows]
         if any(demanded is None for demanded in demands):
-            yield _ROW_UNREADABLE
+            yield ROW_UNREADABLE
             return
         wanted = [pair for demanded in demands for pair in demanded or ()]
         at_key = [pair for pair in wanted if pair[0] == place.pair[0]]
@@ -236,9 +212,9 @@ class _Planning:
                     if (place.index, wanted[0]) in self.leaving:
                         yield self._action(ActionKind.PUT, defect, place, None, wanted)
                     else:
-                        yield _OF_ANOTHER_ROW
+                        yield OF_ANOTHER_ROW
                 elif self._holds_more(defect, place, pair):
-                    yield _NO_SPELLING
+                    yield NO_SPELLING
                 else:
                     yield self._action(ActionKind.REPLACE, defect, place, pair, wanted)
             elif living.count(pair) > 1:
@@ -256,7 +232,7 @@ class _Planning:
     ) -> Iterator[Action | Reason]:
         """A place for which no row asks; an entry under a wrong key has its right one beside."""
         if defect.kind in _PLACED and defect.kind is not DefectKind.DANGLING:
-            yield _ROW_GONE
+            yield ROW_GONE
             return
         there = [
             pair
@@ -265,10 +241,10 @@ class _Planning:
         ]
         for pair in there:
             if not self.rows.is_owner_known(place.index, pair):
-                yield _WHOSE
+                yield WHOSE
                 return
             if self._holds_more(defect, place, pair):
-                yield _NO_SPELLING
+                yield NO_SPELLING
                 return
             yield self._action(ActionKind.DELETE, defect, place, pair, None)
         for pair in wanted if there else ():

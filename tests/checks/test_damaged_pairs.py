@@ -334,7 +334,11 @@ def copied(table: Any, pairs: dict[str, list[Pair]], number: int, *indexes: str)
     [(ONE_FAMILY, Engine.NATIVE), (ONE_FAMILY, Engine.SQL), (NAMES_APART, Engine.AUTO)],
 )
 def test_the_same_key_twice_is_told_whether_its_entries_are_too_or_not(
-    tmp_path: Path, spark: Any, families: dict[str, Any], engine: Engine
+    tmp_path: Path,
+    spark: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    families: dict[str, Any],
+    engine: Engine,
 ) -> None:
     catalog, table = goods_catalog(tmp_path, families)
     pairs = goods_pairs(table)
@@ -356,6 +360,7 @@ def test_the_same_key_twice_is_told_whether_its_entries_are_too_or_not(
     assert (of_entry.primary_key, of_entry.index_key) == ({"id": 9}, {"code": 9})
     if engine is not Engine.NATIVE:
         return
+    monkeypatch.setattr("checks.kv_twice.ROWS_MAX", 0)  # as if they were too many for the driver
     alone = checked(catalog, spark, checks=("physical",))
     assert counts(alone) == {None: twice | {DefectKind.DUPLICATE_ENTRY: 2}}
     of_index = checked(catalog, spark, checks=("index",), indexes=("by_price",))

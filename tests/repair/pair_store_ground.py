@@ -21,7 +21,7 @@ from scrub.catalog import load_catalog
 from scrub.codec.kv.entries import Entries, entries
 from scrub.codec.kv.pairs import INVALID
 from scrub.codec.kv.row_keys import read_keys
-from scrub.codec.kv.sides import DOUBTFUL
+from scrub.codec.kv.sides import DOUBTFUL, PARTIAL
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.kv import KvTable
 from scrub.model.repair import Action, DoneAction, RepairPlan
@@ -159,9 +159,10 @@ class PairGround(ABC):
         report.add(layout, found, batch.take(pa.array(first)))
         told = [words.of_pair(shown) for shown in report.shown]
         told += _copies(words, living)
+        doubted = _rows_that_differ(words, living)
         unread = {bad.index for bad in found.bad if bad.verdict == INVALID and bad.in_value}
         for number, name in zip(numbers, names, strict=True):
-            for defect in _differences(words, self.table.index(name), number, found):
+            for defect in _differences(words, self.table.index(name), number, found, doubted):
                 hidden = {DefectKind.MISSING} if number in unread else set()
                 hidden |= {DefectKind.DANGLING} if found.lost else set()
                 if defect.kind not in hidden:
@@ -169,26 +170,42 @@ class PairGround(ABC):
         return told
 
 
-def _copies(words: KvDefects, living: Sequence[StoredPair]) -> Iterator[Defect]:
+def _there_twice(living: Sequence[StoredPair]) -> dict[bytes, list[bytes]]:
     there: dict[bytes, list[bytes]] = {}
     for key, value in living:
         there.setdefault(key, []).append(value or b"")
-    again = [key for key, values in there.items() if len(values) > 1]
-    read = read_keys(words.layout, pa.array(again, pa.binary()))
+    return {key: values for key, values in there.items() if len(values) > 1}
+
+
+def _copies(words: KvDefects, living: Sequence[StoredPair]) -> Iterator[Defect]:
+    again = _there_twice(living)
+    read = read_keys(words.layout, pa.array(list(again), pa.binary()))
     for key, index in zip(again, read.indexes.tolist(), strict=True):
-        row: Any = {"index": index, "key": key, "value": there[key][0]}
-        row |= {"copies": len(there[key]), "differ": len(set(there[key])) > 1}
-        yield words.of_copies(row)
+        row: Any = {"index": index, "key": key, "value": min(again[key])}
+        row |= {"copies": len(again[key]), "differ": len(set(again[key])) > 1}
+        if index >= 0:
+            yield words.of_copies(row)
 
 
-def _differences(words: KvDefects, index: Index, number: int, found: Entries) -> Iterator[Defect]:
+def _rows_that_differ(words: KvDefects, living: Sequence[StoredPair]) -> set[bytes]:
+    """Rows that are there twice, with different values."""
+    again = [key for key, values in _there_twice(living).items() if len(set(values)) > 1]
+    read = read_keys(words.layout, pa.array(again, pa.binary()))
+    primary = words.layout.primary(0)
+    rows = zip(read.rows.to_pylist(), read.indexes.tolist(), strict=True)
+    return {row for row, index in rows if index == primary}
+
+
+def _differences(
+    words: KvDefects, index: Index, number: int, found: Entries, doubted: set[bytes]
+) -> Iterator[Defect]:
     """What the join of a check names, of rows that can be relied on."""
     sides: dict[bool, dict[tuple[bytes, bytes], list[bytes]]] = {True: {}, False: {}}
     columns = (found.keys.to_pylist(), found.rows.to_pylist(), found.values.to_pylist())
-    doubtful = {
+    doubtful = doubted | {
         row
         for row, side, of in zip(columns[1], found.sides, found.indexes, strict=True)
-        if side >= DOUBTFUL and of == number
+        if of == number and (side >= DOUBTFUL or (side == PARTIAL and found.lost))
     }
     for at, (key, row, value) in enumerate(zip(*columns, strict=True)):
         if found.indexes[at] == number and row not in doubtful:

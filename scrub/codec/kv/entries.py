@@ -10,30 +10,21 @@ from numpy.typing import NDArray
 
 from scrub.codec.kv.batches import HELD_ROOM, PAIR_ROOM, appended, batch_of, binary_of, room_for
 from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating, compiled, inlined
+from scrub.codec.kv.doubt import is_doubtful, judge_nulls, judge_values, tells_two_rows
 from scrub.codec.kv.faults import Code, fail
-from scrub.codec.kv.fitting import misfit
-from scrub.codec.kv.held_rows import HELD, PART, SOURCE, SOURCE_END, SUSPECT, Room, forget
+from scrub.codec.kv.held_rows import SOURCE, SOURCE_END, Room, forget
 from scrub.codec.kv.integers import copy_octets, same_octets
 from scrub.codec.kv.judging import BadPair, bad_pair, noted
-from scrub.codec.kv.kinds import COLLATED
 from scrub.codec.kv.layouts import (
-    COLUMN_SLOT,
     COLUMNS_FROM,
     COLUMNS_TO,
-    DOMAINS_FROM,
-    DOMAINS_TO,
     FAMILIES_FROM,
     FAMILIES_TO,
     FAMILY_ID,
     IS_PRIMARY,
     KEY_FROM,
-    KIND,
-    NEVER_NULL,
     OWNER,
-    ROLE,
     SLOT,
-    STORED,
-    SUFFIX_FROM,
     SUFFIX_TO,
     Layout,
     Tables,
@@ -139,99 +130,6 @@ def _row_length(index: int, indexes: Numbers, keys: Numbers, spans: Numbers, beg
     return end - begin
 
 
-@allocating
-def _noted_unfit(
-    unfit: Numbers, count: int, pair: int, index: int, slot: int, code: int
-) -> Numbers:
-    """The unfit values with one more."""
-    if count == len(unfit):
-        bigger = np.empty((2 * len(unfit) + 16, 4), dtype=np.int64)
-        bigger[:count] = unfit
-        unfit = bigger
-    unfit[count, 0], unfit[count, 1] = pair, index
-    unfit[count, 2], unfit[count, 3] = slot, code
-    return unfit
-
-
-@allocating
-def _judge_values(
-    unfit: Numbers,
-    count: int,
-    pair: int,
-    index: int,
-    family: int,
-    is_first: bool,
-    tables: Tables,
-    room: Room,
-) -> tuple[Numbers, int]:
-    """Note what the columns of a pair cannot have; those of its key once for all families.
-
-    Of a row, NULL is judged when all of it was read.
-    """
-    indexes, keys, columns = tables.indexes, tables.keys, tables.columns
-    row, spans, domains_from = room.row, room.row.spans, indexes[index, DOMAINS_FROM]
-    is_primary = indexes[index, IS_PRIMARY] == 1
-    first, last = indexes[index, KEY_FROM], indexes[index, SUFFIX_TO]
-    for number in range(first, last if is_first else first):
-        slot = keys[number, SLOT]
-        code = misfit(domains_from + slot, slot, tables, row, is_primary)
-        if code != Code.NONE:
-            spans[slot, SUSPECT] = 1
-            unfit = _noted_unfit(unfit, count, pair, index, slot, code)
-            count += 1
-    for number in range(tables.families[family, COLUMNS_FROM], tables.families[family, COLUMNS_TO]):
-        slot = columns[number, COLUMN_SLOT]
-        if columns[number, ROLE] != STORED:
-            continue
-        code = misfit(domains_from + slot, slot, tables, row, is_primary)
-        if code != Code.NONE:
-            spans[slot, SUSPECT] = 1
-            unfit = _noted_unfit(unfit, count, pair, index, slot, code)
-            count += 1
-    return unfit, count
-
-
-@allocating
-def _judge_nulls(
-    unfit: Numbers, count: int, pair: int, index: int, tables: Tables, room: Room
-) -> tuple[Numbers, int]:
-    """Note which columns a row lacks: what no pair of it has is NULL."""
-    spans, domains_from = room.row.spans, tables.indexes[index, DOMAINS_FROM]
-    for slot in range(tables.indexes[index, DOMAINS_TO] - domains_from):
-        if tables.domains[domains_from + slot, NEVER_NULL] and spans[slot, HELD] < 0:
-            spans[slot, SUSPECT] = 1
-            unfit = _noted_unfit(unfit, count, pair, index, slot, Code.NULL)
-            count += 1
-    return unfit, count
-
-
-@compiled
-def _is_doubtful(target: int, tables: Tables, room: Room) -> bool:
-    """Whether an index uses a column of which the row has a value that cannot be."""
-    indexes, keys, columns = tables.indexes, tables.keys, tables.columns
-    for number in range(indexes[target, KEY_FROM], indexes[target, SUFFIX_TO]):
-        if room.row.spans[keys[number, SLOT], SUSPECT] == 1:
-            return True
-    for family in range(indexes[target, FAMILIES_FROM], indexes[target, FAMILIES_TO]):
-        for number in range(
-            tables.families[family, COLUMNS_FROM], tables.families[family, COLUMNS_TO]
-        ):
-            if room.row.spans[columns[number, COLUMN_SLOT], SUSPECT] == 1:
-                return True
-    return False
-
-
-@compiled
-def _tells_two_rows(primary: int, tables: Tables, room: Room) -> bool:
-    """Whether a row's value says something else than its key about which row it is."""
-    spans, keys = room.row.spans, tables.keys
-    for number in range(tables.indexes[primary, KEY_FROM], tables.indexes[primary, SUFFIX_FROM]):
-        slot = keys[number, SLOT]
-        if spans[slot, SUSPECT] == 1 and spans[slot, PART] >= 0 and keys[number, KIND] != COLLATED:
-            return True
-    return False
-
-
 @compiled
 def _is_partial(index: int, seen: int, tables: Tables) -> bool:
     """Whether a row lacks a family that has columns; `seen` has a bit for each that it has."""
@@ -308,7 +206,7 @@ def _entries(
             has_first = has_first or families[family, FAMILY_ID] == 0
             used = after
             seen |= 1 << min(family - indexes[index, FAMILIES_FROM], _FAMILIES_KEPT)
-            unfit, unfit_count = _judge_values(
+            unfit, unfit_count = judge_values(
                 unfit, unfit_count, pair, index, family, not continues, tables, room
             )
         if indexes[index, FAMILIES_TO] - indexes[index, FAMILIES_FROM] > 1:
@@ -327,7 +225,7 @@ def _entries(
             if not readable:
                 continue
             if has_first:
-                unfit, unfit_count = _judge_nulls(
+                unfit, unfit_count = judge_nulls(
                     unfit, unfit_count, first_pair, index, tables, room
                 )
         else:
@@ -342,11 +240,11 @@ def _entries(
             if is_primary:
                 first, last = indexes[target, FAMILIES_FROM], indexes[target, FAMILIES_TO]
                 side = PARTIAL if _is_partial(index, seen, tables) else EXPECTED
-                if not has_first or _is_doubtful(target, tables, room):
+                if not has_first or is_doubtful(target, tables, room):
                     side = DOUBTFUL
             if side == DOUBTFUL:
                 for mark in range(DOUBTFUL, OTHERWISE + 1):
-                    if mark == OTHERWISE and not _tells_two_rows(primary, tables, room):
+                    if mark == OTHERWISE and not tells_two_rows(primary, tables, room):
                         continue
                     entry_values = appended(entry_values, value_ends, count, out, 0)
                     entry_keys = appended(entry_keys, key_ends, count, out, 0)

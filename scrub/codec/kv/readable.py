@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from scrub.codec.kv.compiled import Octets
-from scrub.codec.kv.faults import Code
+from scrub.codec.kv.entries import entries
+from scrub.codec.kv.faults import TEXTS, Code
 from scrub.codec.kv.held_rows import HELD, HELD_END, PART, PART_END
 from scrub.codec.kv.judging import BadPair, judge
 from scrub.codec.kv.kinds import kind_number
@@ -71,7 +72,7 @@ def describe_pair(layout: Layout, key: bytes, value: bytes, types: Types) -> str
     """One line about a pair, whatever it is."""
     keys, values = pa.array([key]), pa.array([value])
     bad = judge(layout, keys, values)
-    trouble = f"  ! {trouble_of(bad[0])}" if bad else ""
+    trouble = f"  ! {trouble_of(bad[0])}" if bad else _unfit(layout, keys, values)
     for index in range(len(layout.indexes)):
         datums, _ = decode(layout, index, keys, values)
         if (datums.spans[0, :, HELD] >= 0).any():
@@ -86,6 +87,16 @@ def trouble_of(bad: BadPair) -> str:
     if bad.code is Code.SPELLING:
         return f"not canonical: {where} should differ"
     return f"{where}: expected {bad.expected}"
+
+
+def _unfit(layout: Layout, keys: pa.Array, values: pa.Array) -> str:
+    """What a pair that reads well holds that a column cannot have."""
+    several = len(layout.tables[0].families) > 1  # then NULL here may be a value in another pair
+    for value in entries(layout, [], keys, values).unfit:
+        if value.code is not Code.NULL or not several:
+            column = layout.tables[0].columns[value.slot].name
+            return f"  ! column {column}: expected {TEXTS[value.code]}"
+    return ""
 
 
 def path_of(layout: Layout, index: int, key: bytes, columns: Mapping[str, Value]) -> str:
