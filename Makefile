@@ -61,7 +61,7 @@ torture: setup ## every campaign at length: trials, interleavings, kills under l
 	SCRUB_EVERY_TRIAL=1 $(BIN)/pytest -q tests/checks/test_detection.py
 	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/backfill/test_state_machine.py
 	SCRUB_TRIALS=200 $(BIN)/pytest -q tests/repair/test_delta_repair_trials.py \
-	    tests/repair/test_postgres_repair_trials.py
+	    tests/repair/test_postgres_repair_trials.py tests/repair/test_pair_campaign.py
 	SCRUB_TRIALS=500 $(BIN)/pytest -q tests/repair/test_delta_beside_trials.py \
 	    tests/repair/test_postgres_beside_trials.py
 	SCRUB_KILLS=20 $(BIN)/pytest -q tests/repair/test_delta_repair_kills.py \

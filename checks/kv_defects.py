@@ -10,10 +10,11 @@ from pyspark.sql import Row
 from checks.kv_keys import prefixes_of
 from checks.kv_order import OUT_OF_ORDER
 from checks.kv_plan import KvPlan
+from checks.kv_report import IS_NULL, IS_UNFIT
 from scrub.codec.kv.faults import TEXTS, Code
 from scrub.codec.kv.layouts import layout_of
 from scrub.codec.kv.pairs import COMPOSITE, INVALID, MISSING, NONCANONICAL, UNEXPECTED
-from scrub.codec.kv.readable import columns_of, with_checksum_unset
+from scrub.codec.kv.readable import columns_of, key_columns_of, with_checksum_unset
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.table import Index
 
@@ -24,7 +25,10 @@ KINDS = {
     NONCANONICAL: DefectKind.NONCANONICAL,
     MISSING: DefectKind.MISSING_FAMILY,
     OUT_OF_ORDER: DefectKind.KEY_ORDER,
+    IS_NULL: DefectKind.NULL_VIOLATION,
+    IS_UNFIT: DefectKind.INVALID_ENCODING,
 }
+_SHOWN_MAX = 200
 
 
 class KvDefects:
@@ -36,27 +40,56 @@ class KvDefects:
         self.types = {column.name: column.type for column in plan.table.columns}
 
     def of_pair(self, shown: Mapping[str, Any]) -> Defect:
-        """A pair that a task reported."""
+        """A pair, or a value in one, that a task reported."""
         is_misplaced = shown["verdict"] == OUT_OF_ORDER
-        return Defect(
+        name = self._index_of(shown["key"]) if is_misplaced else shown["index"]
+        columns = self._columns(name, shown["key"], shown["value"] or "")
+        defect = Defect(
             kind=KINDS[shown["verdict"]],
             table=self.plan.table.name,
-            index=self._index_of(shown["key"]) if is_misplaced else shown["index"],
-            primary_key=None,
-            index_key=None,
+            index=name,
+            primary_key=self._primary_key(columns),
+            index_key=self._index_key(name, columns),
             expected=None,
             actual=None,
             snapshot=self.plan.snapshot,
-            detail=_misplaced(shown) if is_misplaced else _wrong_byte(shown),
+            detail=_misplaced(shown) if is_misplaced else "",
             key_hex=shown["key"],
             value_hex=shown["value"],
+        )
+        if is_misplaced:
+            return defect
+        if "slot" not in shown:
+            return replace(defect, detail=_wrong_byte(shown))
+        column = self.plan.kv.columns[shown["slot"]].name
+        detail = self._wrong_value(column, Code(shown["code"]), columns.get(column))
+        return replace(defect, column=column, detail=detail)
+
+    def of_copies(self, row: Row) -> Defect:
+        """A key that is there more than once, as COPIES_SCHEMA."""
+        name = self.layout.names[row["index"]]
+        key, value = bytes(row["key"]).hex(), bytes(row["value"]).hex()
+        columns = self._columns(name, key, value)
+        detail = f"{row['copies']} pairs have this key"
+        return Defect(
+            kind=DefectKind.DUPLICATE_KEY if name is None else DefectKind.DUPLICATE_ENTRY,
+            table=self.plan.table.name,
+            index=name,
+            primary_key=self._primary_key(columns),
+            index_key=self._index_key(name, columns),
+            expected=None,
+            actual=None,
+            snapshot=self.plan.snapshot,
+            detail=f"{detail}, with different values" if row["differ"] else detail,
+            key_hex=key,
+            value_hex=value,
         )
 
     def of_difference(self, index: Index, row: Row) -> Defect:
         """A row that the merge join made of two sides of entries."""
         key = row["primary_key"][0]
         expected, actual = (
-            None if row[side] is None else self._columns(index, key, row[side][0])
+            None if row[side] is None else self._entry_columns(index, key, row[side][0])
             for side in ("expected", "actual")
         )
         # What should be here tells the row, also where the entry of another row is.
@@ -70,7 +103,7 @@ class KvDefects:
     def of_shared_key(self, index: Index, row: Row) -> Defect:
         """A row of the table whose entry of a unique index is another row's, too."""
         key = bytes(row["key"]).hex()
-        columns = self._columns(index, key, bytes(row["value"]).hex())
+        columns = self._entry_columns(index, key, bytes(row["value"]).hex())
         detail = "another row has the same index key"
         return self._defect(DefectKind.UNIQUE_VIOLATION, index, columns, None, None, detail, key)
 
@@ -88,8 +121,8 @@ class KvDefects:
             kind=kind,
             table=self.plan.table.name,
             index=index.name,
-            primary_key={name: columns.get(name) for name in self.plan.table.primary_key},
-            index_key={column.name: columns.get(column.name) for column in index.key},
+            primary_key=self._primary_key(columns),
+            index_key=self._index_key(index.name, columns),
             expected=expected,
             actual=actual,
             snapshot=self.plan.snapshot,
@@ -97,10 +130,43 @@ class KvDefects:
             key_hex=key_hex,
         )
 
-    def _columns(self, index: Index, key: str, payload: str) -> dict[str, Value]:
-        number = self.layout.secondary(0, index.name)
-        value = with_checksum_unset(bytes.fromhex(payload))
-        return columns_of(self.layout, number, bytes.fromhex(key), value, self.types) or {}
+    def _entry_columns(self, index: Index, key: str, payload: str) -> dict[str, Value]:
+        return self._columns(index.name, key, with_checksum_unset(bytes.fromhex(payload)).hex())
+
+    def _columns(self, index: str | None, key: str, value: str) -> dict[str, Value]:
+        """What a pair of an index says, or at least its key; nothing of a key of no index."""
+        name, octets = index, bytes.fromhex(key)
+        number = self.layout.primary(0) if name is None else self.layout.secondary(0, name)
+        found = columns_of(self.layout, number, octets, bytes.fromhex(value), self.types)
+        return found or key_columns_of(self.layout, octets, self.types)
+
+    def _primary_key(self, columns: Mapping[str, Value]) -> dict[str, Value] | None:
+        """The row's key; None unless all of it is known."""
+        found = {name: columns.get(name) for name in self.plan.table.primary_key}
+        return None if None in found.values() else found
+
+    def _index_key(
+        self, index: str | None, columns: Mapping[str, Value]
+    ) -> dict[str, Value] | None:
+        if index is None or not columns:
+            return None
+        return {c.name: columns.get(c.name) for c in self.plan.table.index(index).key}
+
+    def _wrong_value(self, column: str, code: Code, value: Value) -> str:
+        shown = str(value)
+        if len(shown) > _SHOWN_MAX:
+            shown = f"{shown[:_SHOWN_MAX]}… ({len(shown)} characters)"
+        match code:
+            case Code.NULL:
+                return f"column {column} is NULL, and the catalog says it never is"
+            case Code.UTF8:
+                return f"column {column} holds bytes that are not UTF-8: {shown}"
+            case Code.DIGITS:
+                return f"column {column} holds {shown}, which has more digits than its type"
+            case Code.TOO_LONG:
+                return f"column {column} holds {shown}, which is longer than its type"
+            case _:
+                return f"column {column} holds {shown}, which is out of the range of its type"
 
     def _index_of(self, key_hex: str) -> str | None:
         prefixes = prefixes_of(self.plan.kv).items()

@@ -14,6 +14,8 @@ from checks.kv_plan import BINARY, PAIR, KvPlan
 from checks.kv_scan import ENTRY_SCHEMA, KvSpec, entries_in_buckets, fingerprint_pairs
 from checks.merge_join import defects_among, pair_up
 from checks.native_fingerprint import SUMS_SCHEMA
+from scrub.codec.kv.sides import ACTUAL, DOUBTFUL, EXPECTED, PARTIAL
+from scrub.model.defect import DefectKind
 from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.spark.session import parallelism
 from scrub.stores.base import ReadableStore
@@ -25,24 +27,36 @@ _ROW_KEY = """
 """
 """A key without its family, whose length its last byte tells, counted from 88 on."""
 
-_KEY = EntryColumn(name="key", source="key", type=BINARY)
-_VALUE = EntryColumn(name="value", source="value", type=BINARY)
-_PAIR_INDEX = Index(name="pairs", store="", relation="", key=(_KEY,), suffix=(), stored=(_VALUE,))
+_KEY, _ROW, _VALUE = (
+    EntryColumn(name=name, source=name, type=BINARY) for name in ("key", "row", "value")
+)
+_PAIR_INDEX = Index(
+    name="pairs", store="", relation="", key=(_KEY,), suffix=(_ROW,), stored=(_VALUE,)
+)
 _PAIR_TABLE = Table(
     name="pairs",
     store="",
     relation="",
-    columns=(Column(name="key", type=BINARY), Column(name="value", type=BINARY)),
-    primary_key=("key",),
+    columns=tuple(Column(name=name, type=BINARY) for name in ("key", "row", "value")),
+    primary_key=("key", "row"),
 )
-"""Entries as the merge join knows them: bytes that identify, and bytes that are stored."""
+"""Entries as the merge join knows them: bytes that identify, and bytes that are stored.
+
+A key alone does not identify the entry of a unique index: whose it is stands in its value.
+"""
+_IS_EXPECTED = f"side IN ({EXPECTED}, {PARTIAL})"
+_IS_ACTUAL = f"side = {ACTUAL}"
+# Only the entry of the first family tells its row. Keys of that one end with 88.
+_OWNER = "if(substring(key, -1, 1) = X'88', row, X'')"
+_IS_LATE = f"kind = '{DefectKind.MISSING.value}' AND primary_key[0] = clashing"
+"""What follows from several rows asking for one entry, which one of them has, is named as that."""
 
 
 def fingerprint_pairs_by_spark(
     spark: SparkSession, plan: KvPlan, stores: Mapping[str, ReadableStore], spec: KvSpec
 ) -> DataFrame:
     """Sums over all pairs and a report of each task, as SUMS_SCHEMA."""
-    pairs = _pairs(spark, plan, stores, spec.by_row)
+    pairs = pairs_by_spark(spark, plan, stores, spec.by_row)
     job = pairs.mapInArrow(partial(_fingerprint, spec=spec), SUMS_SCHEMA)
     size = sum(of.facts.bytes or 0 for of in plan.relations)
     tasks = parallelism(spark) + size // _PARTITION_BYTES
@@ -57,11 +71,11 @@ def entries_by_spark(
     bitmaps: Bitmaps,
 ) -> DataFrame:
     """The entries of the chosen buckets, as ENTRY_SCHEMA."""
-    pairs = _pairs(spark, plan, stores, spec.by_row)
+    pairs = pairs_by_spark(spark, plan, stores, spec.by_row)
     return pairs.mapInArrow(partial(_entries, spec=spec, bitmaps=bitmaps), ENTRY_SCHEMA)
 
 
-def _pairs(
+def pairs_by_spark(
     spark: SparkSession, plan: KvPlan, stores: Mapping[str, ReadableStore], by_row: bool
 ) -> DataFrame:
     """Every live pair of the table's relations: the latest version of each, no tombstones."""
@@ -76,7 +90,7 @@ def _pairs(
     pairs = reduce(DataFrame.unionAll, frames)
     if by_row:
         pairs = pairs.withColumn("row_key", F.expr(_ROW_KEY))
-        pairs = pairs.repartition("row_key").sortWithinPartitions("row_key", "key")
+        pairs = pairs.repartition("row_key").sortWithinPartitions("row_key", "key", "value")
     return pairs
 
 
@@ -88,21 +102,56 @@ def _entries(batches: Iterator[Any], spec: KvSpec, bitmaps: Bitmaps) -> Iterator
     return entries_in_buckets(batches, spec, bitmaps)
 
 
+def told_apart(
+    entries: DataFrame, *, doubtful: bool, copied: DataFrame | None, partial: bool
+) -> tuple[DataFrame, DataFrame | None]:
+    """Entries without those of rows that prove nothing, and those of rows that may not.
+
+    Rows with a value that cannot be were counted when they were read, if there are any: whatever
+    entries they have, or have not, is undecided. So it is with rows of which there are `copied`
+    ones with other values. With `partial`, a pair of some row could not be read: of rows that lack
+    a family, it may be theirs, differences are undecided.
+    """
+    relied_on = entries
+    if doubtful:
+        doubted = entries.where(f"side >= {DOUBTFUL}").select("row")
+        if copied is not None:
+            doubted = doubted.unionAll(copied)
+        relied_on = entries.join(doubted.distinct(), "row", "left_anti")
+    if not partial:
+        return relied_on, None
+    lacking = entries.where(f"side = {PARTIAL}").select("row").distinct()
+    return (
+        relied_on.join(lacking, "row", "left_anti"),
+        relied_on.join(lacking, "row", "left_semi"),
+    )
+
+
 def differences(entries: DataFrame, index: Index, slot: int, *, shuffle: bool) -> DataFrame:
     """The disagreements of one index, as DEFECT_SCHEMA, where keys and values are one column."""
-    columns = [F.col("key").alias("k0"), F.col("value").alias("s0")]
-    expected = entries.where("expected").select(*columns)
-    actual = entries.where("NOT expected").select(*columns)
+    owner = F.expr(_OWNER) if index.unique else F.col("row")
+    columns = [F.col("key").alias("k0"), owner.alias("k1"), F.col("value").alias("s0")]
+    expected = entries.where(_IS_EXPECTED).select(*columns)
+    actual = entries.where(_IS_ACTUAL).select(*columns)
     pairs = pair_up(expected, actual, _PAIR_INDEX, shuffle=shuffle)
     named = defects_among(pairs, _PAIR_TABLE, _PAIR_INDEX, slot)
-    if index.unique:
-        # What only follows from several rows asking for one entry is named as just that.
-        named = named.where("expected_copies < 2 OR actual_copies = 0")
-    return named
+    return (
+        named.join(_clashes(expected, actual), F.expr(_IS_LATE), "left_anti")
+        if index.unique
+        else named
+    )
+
+
+def _clashes(expected: DataFrame, actual: DataFrame) -> DataFrame:
+    """Keys that several rows ask for, of which one has its entry."""
+    shared = expected.groupBy("k0").agg(F.countDistinct("k1").alias("rows")).where("rows > 1")
+    served = expected.join(shared, "k0", "left_semi").join(actual, ["k0", "k1"], "left_semi")
+    return served.selectExpr("lower(hex(k0)) AS clashing").distinct()
 
 
 def rows_sharing_keys(entries: DataFrame) -> DataFrame:
-    """Rows that ask for the same entry, each of them."""
-    keys = entries.where("expected").groupBy("key").agg(F.count("*").alias("rows"))
+    """Rows that ask for the same entry, each of them once."""
+    expected = entries.where(_IS_EXPECTED).where("substring(key, -1, 1) = X'88'")
+    keys = expected.groupBy("key").agg(F.countDistinct("row").alias("rows"))
     shared = keys.where("rows > 1").select("key")
-    return entries.where("expected").join(shared, "key", "left_semi")
+    return expected.join(shared, "key", "left_semi").dropDuplicates(["key", "row"])

@@ -17,23 +17,26 @@ from pyspark.sql import DataFrame, SparkSession
 
 from checks.canary import Trial
 from checks.fingerprint import TASKS_PER_CORE, added_up
+from checks.kv_copies import DIGESTS_SCHEMA, digests_of, is_among, packed_digests
 from checks.kv_keys import KeyChoice
 from checks.kv_order import KeyOrder
 from checks.kv_plan import PAIR, KvPlan
+from checks.kv_report import Report
 from checks.kv_scan import (
     ENTRY_ARROW_SCHEMA,
     ENTRY_SCHEMA,
     KvSpec,
     PairScan,
-    Report,
     entries_in_buckets,
     entry_digests,
+    layout_and_indexes,
 )
 from checks.native_fingerprint import SUMS_SCHEMA, NumberedSplit, as_batch, pieces
 from checks.parts import spread
 from checks.scan_spec import ACTUAL, EXPECTED
 from checks.sifting import BYTES_MAX, PACKED_SCHEMA, packed, unbalanced
 from scrub.codec.digest import Salt
+from scrub.codec.kv import sides as kv_sides
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_in_tasks
 from scrub.stores.native_scan import SplitReader
@@ -127,6 +130,72 @@ def _fingerprint(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
     yield as_batch(pieces(scan.sums), reports)
 
 
+# Keys
+
+
+def order_natively(
+    spark: SparkSession, plan: KvPlan, splits: Sequence[NumberedSplit], spec: KvSpec
+) -> DataFrame:
+    """A report on the order of keys in each split, as SUMS_SCHEMA, where Spark reads the pairs."""
+    work = _work(spark, plan, splits, spec)
+    return run_in_tasks(spark, len(work.tasks), partial(_order, work=work), SUMS_SCHEMA)
+
+
+def _order(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
+    reports, room, (layout, _) = [], work.spec.limit, layout_and_indexes(work.spec)
+    for numbered in work.tasks[number]:
+        report, order = Report(room), KeyOrder(layout)
+        try:
+            for batch in work.pairs(numbered, work.reader(numbered)):
+                report.add_misplaced(batch, order.misplaced(batch.column("key")))
+        except UnreadableSplit as error:
+            reports.append((numbered.number, json.dumps({"error": error.reason})))
+            continue
+        room -= len(report.shown)
+        reports.append((numbered.number, report.as_json()))
+    yield as_batch(pieces({}), reports)
+
+
+def key_digests_natively(
+    spark: SparkSession, plan: KvPlan, splits: Sequence[NumberedSplit], spec: KvSpec
+) -> DataFrame:
+    """Digests of all keys, as DIGESTS_SCHEMA."""
+    work = _work(spark, plan, splits, spec)
+    return run_in_tasks(spark, len(work.tasks), partial(_key_digests, work=work), DIGESTS_SCHEMA)
+
+
+def _key_digests(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
+    for numbered in work.tasks[number]:
+        batches = work.pairs(numbered, work.reader(numbered))
+        digests = [digests_of(batch.column("key"), work.spec) for batch in batches]
+        if digests:
+            yield from packed_digests(np.concatenate(digests))
+
+
+def pairs_of_digests(
+    spark: SparkSession,
+    plan: KvPlan,
+    splits: Sequence[NumberedSplit],
+    spec: KvSpec,
+    digests: NDArray[np.uint64],
+) -> DataFrame:
+    """The pairs whose keys have some digests."""
+    work = _work(spark, plan, splits, spec)
+    task = partial(_pairs_of_digests, work=work, digests=digests)
+    return run_in_tasks(spark, len(work.tasks), task, "key binary, value binary")
+
+
+def _pairs_of_digests(
+    number: int, work: _Work, digests: NDArray[np.uint64]
+) -> Iterator[pa.RecordBatch]:
+    for numbered in work.tasks[number]:
+        for batch in work.pairs(numbered, work.reader(numbered)):
+            found = batch.filter(is_among(batch.column("key"), digests, work.spec))
+            if found.num_rows:
+                columns = [found.column(name).cast(pa.binary()) for name in ("key", "value")]
+                yield pa.RecordBatch.from_arrays(columns, ["key", "value"])
+
+
 # Entries
 
 
@@ -177,12 +246,13 @@ def _sifted(entries: pa.Table, salt: Salt) -> pa.Table:
         return entries
     keys, values = (entries.column(name).combine_chunks() for name in ("key", "value"))
     key, entry = entry_digests(keys, values, salt)
-    expected = entries.column("expected").to_numpy()
+    side_of = entries.column("side").to_numpy()
+    is_mark, actual = side_of >= kv_sides.DOUBTFUL, side_of == kv_sides.ACTUAL
     sides = [
         (key.first[side], entry.first[side], entry.second[side], sign)
-        for side, sign in ((expected, EXPECTED), (~expected, ACTUAL))
+        for side, sign in ((~is_mark & ~actual, EXPECTED), (actual, ACTUAL))
     ]
-    return entries.filter(pa.array(np.isin(key.first, unbalanced(sides))))
+    return entries.filter(pa.array(is_mark | np.isin(key.first, unbalanced(sides))))
 
 
 def _entries(number: int, work: _Work, bitmaps: Bitmaps) -> Iterator[pa.RecordBatch]:

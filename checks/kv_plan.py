@@ -42,6 +42,7 @@ class KvPlan:
     bucket_bits: int
     engine: Engine  # NATIVE or SQL, never AUTO
     reason: str  # why this engine
+    are_files: bool = False  # whether tasks can open what Spark reads, too
     notes: tuple[str, ...] = ()
 
     @property
@@ -59,8 +60,8 @@ class KvPlan:
 
     @property
     def looks_at_order(self) -> bool:
-        """Whether keys come as they are in the files, which are said to be sorted."""
-        return self.kv.sorted and self.is_native
+        """Whether files are said to be sorted, and tasks can open them to see."""
+        return self.kv.sorted and self.are_files
 
     @property
     def splits(self) -> tuple[NumberedSplit, ...]:
@@ -83,7 +84,8 @@ def plan_pairs(
     native_refusal: str | None = None,
 ) -> KvPlan:
     """Decide how the pairs of some relations are read; the table's relation is the first."""
-    obstacle = next(_obstacles(table, relations), native_refusal)
+    unopened = next(_unopened(relations), native_refusal)
+    obstacle = unopened or next(_together(table, relations), None)
     if request.engine is Engine.NATIVE and obstacle:
         raise UsageError(
             f"--engine native cannot read {table.name}: {obstacle}", hint="use --engine auto"
@@ -104,22 +106,27 @@ def plan_pairs(
         bucket_bits=bucket_bits(None if None in rows else sum(n for n in rows if n is not None)),
         engine=Engine.SQL if reason else Engine.NATIVE,
         reason=reason or "tasks open the files",
+        are_files=unopened is None and request.engine is not Engine.SQL,
         notes=tuple(notes),
     )
 
 
-def _obstacles(table: Table, relations: Sequence[KvRelation]) -> Iterator[str]:
+def _unopened(relations: Sequence[KvRelation]) -> Iterator[str]:
     """Why tasks cannot open files by themselves."""
-    assert table.kv is not None
     for of in relations:
         if not of.facts.native:
             yield of.facts.native_reason
         if any(split.kind is not SplitKind.PARQUET for split in of.facts.splits):
             yield f"{of.facts.relation} is not in files"
-        if "ts" in of.facts.columns:
-            yield "only Spark brings the versions of a pair together"
         for name in ("key", "value"):
             if of.facts.columns[name] != BINARY:
                 yield f"column {name} of {of.facts.relation} is not binary"
+
+
+def _together(table: Table, relations: Sequence[KvRelation]) -> Iterator[str]:
+    """Why pairs of several files must be brought together first."""
+    assert table.kv is not None
+    if any("ts" in of.facts.columns for of in relations):
+        yield "only Spark brings the versions of a pair together"
     if len(table.kv.families) > 1:
         yield "only Spark brings the families of a row together"

@@ -6,35 +6,41 @@ pass hands over the entries of the buckets that do, and the merge join names eac
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 from checks.bucket_sums import SlotSums
 from checks.canary import canary_of
 from checks.findings import SlotFindings
-from checks.kv_defects import KINDS, KvDefects
+from checks.kv_copies import counted_copies, first_copies, rows_that_differ
+from checks.kv_defects import KvDefects
 from checks.kv_entries import (
     differences,
     entries_by_spark,
     fingerprint_pairs_by_spark,
     rows_sharing_keys,
+    told_apart,
 )
+from checks.kv_findings import KvFindings, KvSettings
 from checks.kv_native import (
     Bitmaps,
     fingerprint_pairs_natively,
     gathered_entries,
     native_entries,
+    order_natively,
     sift,
     trials_of,
 )
 from checks.kv_plan import KvPlan
 from checks.kv_scan import ENTRY_SCHEMA, KvSpec
+from checks.kv_tally import PairTally
+from checks.kv_twice import find_copies
 from checks.kv_unread import UnreadPairs
 from checks.named_defects import NamedDefects, as_counts
 from checks.naming import still_there
@@ -43,8 +49,7 @@ from checks.row_frames import ChosenBuckets
 from checks.sifting import ROWS_MAX
 from checks.unnamed import Unnamed
 from scrub.codec.digest import Salt
-from scrub.codec.kv.pairs import INVALID
-from scrub.model.defect import Defect, DefectKind
+from scrub.model.defect import DefectKind
 from scrub.model.table import Index
 from scrub.spark.arrow_frames import frame_of
 from scrub.spark.collecting import collect_arrow, translated
@@ -52,39 +57,12 @@ from scrub.spark.failures import cause_in_worker, reason_of
 from scrub.spark.session import shares_python
 from scrub.stores.base import ReadableStore
 
+_COPIES = frozenset({DefectKind.DUPLICATE_ENTRY, DefectKind.DUPLICATE_KEY})
+UNDECIDED = "rows that lack a family may have had it in a pair that could not be read"
 CHANGED = (
     "fingerprints differ, but the entries agree: "
     "the data changed while it was read; run the check again"
 )
-
-
-@dataclass(slots=True)
-class KvFindings:
-    """What was found in the pairs of one table."""
-
-    pairs: int = 0
-    bytes_read: int = 0
-    physical: SlotFindings = field(default_factory=SlotFindings)
-    indexes: dict[str, SlotFindings] = field(default_factory=dict)
-    defects: list[Defect] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settle:
-    """Looking again: when, and at what."""
-
-    seconds: float
-    sleep: Callable[[float], None]
-    plan_again: Callable[[], KvPlan]  # the same plan at later snapshots
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KvSettings:
-    """How to run, beyond what is planned."""
-
-    limit: int
-    redact: bool
-    settle: Settle | None = None
 
 
 def run_kv_check(
@@ -120,6 +98,7 @@ class _Named:
 
     entries: DataFrame
     defects: NamedDefects
+    undecided: DataFrame | None  # differences of rows that prove nothing; None if there are none
 
 
 class _KvRun:
@@ -138,7 +117,7 @@ class _KvRun:
             bucket_bits=plan.bucket_bits,
             limit=settings.limit,
             by_row=len(plan.kv.families) > 1,
-            sorted=plan.looks_at_order,
+            sorted=plan.looks_at_order and plan.is_native,
         )
         self.words = KvDefects(plan)
         self.unread = UnreadPairs(plan)
@@ -146,9 +125,14 @@ class _KvRun:
             slot: SlotSums.empty(plan.bucket_bits) for slot in range(len(self.spec.indexes))
         }
         self.found = KvFindings(indexes={name: SlotFindings() for name in plan.indexes})
+        self.tally = PairTally(self.found, self.unread, self.words, settings.limit)
+        self.has_copies = False  # keys that are there more than once
+        self.differing_copies: DataFrame | None = None  # rows there twice, with different values
 
     def run(self) -> None:
         self._add_up()
+        self._look_at_order()
+        self._look_for_copies()
         differing: dict[int, ChosenBuckets] = {}
         for slot, name in enumerate(self.spec.indexes):
             found, sums = self.found.indexes[name], self.sums[slot]
@@ -159,6 +143,7 @@ class _KvRun:
         self.found.physical.incomplete = self.unread.reason_of_physical()
         for name, found in self.found.indexes.items():
             found.incomplete = self.unread.reason(name)
+            found.undecided = self.unread.doubtful[name]
         if differing:
             self._name(differing)
 
@@ -173,24 +158,49 @@ class _KvRun:
             return
         for row in collect_arrow(job).to_pylist():
             if row["slot"] == REPORT_SLOT:
-                self._take_report(row["chunk"], json.loads(row["report"]))
+                self.tally.take_report(row["chunk"], json.loads(row["report"]))
             else:
                 self.sums[row["slot"]].add_piece(row["chunk"], row["sums"])
 
-    def _take_report(self, number: int, report: Mapping[str, Any]) -> None:
-        if "error" in report:
-            self.unread.splits[number] = (self.plan.splits[number], report["error"])
+    def _look_at_order(self) -> None:
+        """Where Spark brings the pairs of rows together, tasks open the files for their order."""
+        if self.plan.is_native or not self.plan.looks_at_order or not self.plan.splits:
             return
-        self.found.pairs += report["pairs"]
-        self.found.bytes_read += report["bytes"]
-        self.unread.rows = self.unread.rows or report["lost"]
-        counts = self.found.physical.counts
-        for verdict, index, count in report["counts"]:
-            counts[KINDS[verdict]] = counts.get(KINDS[verdict], 0) + count
-            if verdict == INVALID and (name := self.words.layout.names[index]) is not None:
-                self.unread.entries[name] += count
-        shown = report["shown"][: self._room()]
-        self.found.defects += [self.words.of_pair(pair) for pair in shown]
+        job = order_natively(self.spark, self.plan, self.plan.splits, self.spec)
+        for row in collect_arrow(job).to_pylist():
+            self.tally.take_order(row["chunk"], json.loads(row["report"]))
+
+    def _look_for_copies(self) -> None:
+        """Keys that are there more than once, in relations that keep no versions."""
+        copies = find_copies(
+            self.spark,
+            self.plan,
+            self.stores,
+            self.spec,
+            self.unread.readable(),
+            self.found.pairs,
+            collect_arrow,
+        )
+        if copies is None:
+            return
+        if not self.settings.physical:
+            copies = copies.where(F.col("index").isin(self._numbers_asked_for()))
+        copies = copies.persist()
+        try:
+            primary, room = self.words.layout.primary(0), self.tally.room
+            rows = counted_copies(copies).collect()
+            self.has_copies = bool(rows)
+            if self.tally.take_copies(rows, self.settings.physical):
+                self.differing_copies = rows_that_differ(copies, primary).localCheckpoint()
+            if rows and room:
+                shown = first_copies(copies, primary, room).collect()
+                self.found.defects += [self.words.of_copies(row) for row in shown]
+        finally:
+            copies.unpersist()
+
+    def _numbers_asked_for(self) -> list[int]:
+        layout = self.words.layout
+        return [layout.primary(0), *(layout.secondary(0, name) for name in self.plan.indexes)]
 
     # Entries
 
@@ -224,14 +234,24 @@ class _KvRun:
             named: dict[int, _Named] = {}
             for slot in differing:
                 index = self.plan.table.index(self.spec.indexes[slot])
-                if entries is None:
-                    of_slot = frame_of(self.spark, few[slot]).coalesce(1)
-                    frame = differences(of_slot, index, slot, shuffle=False)
-                    defects = NamedDefects(frame, tuple(frame.collect()))
-                else:
-                    of_slot = entries.where(f"slot = {slot}")
-                    defects = NamedDefects(differences(of_slot, index, slot, shuffle=True))
-                named[slot] = _Named(of_slot, defects)
+                is_few = entries is None
+                of_slot = (
+                    frame_of(self.spark, few[slot]).coalesce(1)
+                    if entries is None
+                    else entries.where(f"slot = {slot}")
+                )
+                decided, doubted = told_apart(
+                    of_slot,
+                    doubtful=bool(self.unread.doubtful[index.name]),
+                    copied=self.differing_copies,
+                    partial=self.unread.rows and self.spec.by_row,
+                )
+                frame = differences(decided, index, slot, shuffle=not is_few)
+                named[slot] = _Named(
+                    decided,
+                    NamedDefects(frame, tuple(frame.collect()) if is_few else None),
+                    None if doubted is None else differences(doubted, index, slot, shuffle=True),
+                )
             yield named
         finally:
             if entries is not None:
@@ -278,7 +298,7 @@ class _KvRun:
             for slot, of_slot in found_again.items():
                 still = still_there(named[slot].defects.frame, of_slot.defects.frame)
                 kept = NamedDefects(still.localCheckpoint())
-                settled[slot] = _Named(named[slot].entries, kept)
+                settled[slot] = _Named(named[slot].entries, kept, named[slot].undecided)
                 gone = sum(_count(named[slot].defects).values()) - sum(_count(kept).values())
                 self.found.indexes[self.spec.indexes[slot]].transient = gone
         return settled
@@ -287,28 +307,33 @@ class _KvRun:
         """Count what was found in an index, and collect what is to be shown."""
         index = self.plan.table.index(self.spec.indexes[slot])
         found, undecidable = self.found.indexes[index.name], self.unread.undecidable(index.name)
+        # Keys there twice were counted as such; else a row is there under two spellings of its key.
+        counted = _COPIES if self.has_copies else frozenset[DefectKind]()
+        is_explained = bool(found.transient or found.undecided)
         for kind, count in _count(named.defects).items():
+            is_explained = True
             if kind in undecidable:
                 found.undecided += count
-            else:
+            elif kind not in counted:
                 found.counts[kind] = count
-        if found.counts and (room := self._room()):
-            rows = _first(named.defects.decided({slot: undecidable}), room)
+        if named.undecided is not None and (count := named.undecided.count()):
+            is_explained = True
+            found.undecided += count
+            found.incomplete = " and ".join(filter(None, (found.incomplete, UNDECIDED)))
+        if found.counts and (room := self.tally.room):
+            rows = _first(named.defects.decided({slot: undecidable | counted}), room)
             self.found.defects += [self.words.of_difference(index, row) for row in rows]
         if index.unique:
             self._take_shared_keys(index, named.entries)
-        if not (found.counts or found.undecided or found.transient):
+        if not is_explained and not found.counts:
             found.incomplete = " and ".join(filter(None, (found.incomplete, CHANGED)))
 
     def _take_shared_keys(self, index: Index, entries: DataFrame) -> None:
         rows = rows_sharing_keys(entries)
         if count := rows.count():
             self.found.indexes[index.name].counts[DefectKind.UNIQUE_VIOLATION] = count
-            shown = rows.orderBy("key", "row").limit(self._room()).collect()
+            shown = rows.orderBy("key", "row").limit(self.tally.room).collect()
             self.found.defects += [self.words.of_shared_key(index, row) for row in shown]
-
-    def _room(self) -> int:
-        return max(self.settings.limit - len(self.found.defects), 0)
 
 
 def _count(defects: NamedDefects) -> dict[DefectKind, int]:

@@ -1,38 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tasks do with pairs: judge every one, and add up the entries they ask for and hold.
 
-An entry of the key-value layout is its key's bytes and its value's tag and data; so the index check
-is the one of other tables, over two columns. A pair that reads well but is spelled wrongly counts
-as what it should be: the physical check reports it, and it is not missing.
+An entry of the key-value layout is its key's bytes, the row it belongs to, and its value's tag and
+data; so the index check is the one of other tables, over three columns. A value that reads well but
+is spelled wrongly counts as what it should be: the physical check reports it. A key counts as it
+is, since whoever looks for an entry looks for its bytes.
 """
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from checks.kv_order import OUT_OF_ORDER
+from checks.kv_report import Report
 from checks.native_fingerprint import as_batch, pieces
 from scrub.codec import xxh64
 from scrub.codec.digest import RowDigests, Salt, verify_digest
+from scrub.codec.kv.sides import ACTUAL, DOUBTFUL
 from scrub.model.kv import KvTable
 
 if TYPE_CHECKING:
     from scrub.codec.kv.entries import Entries
-    from scrub.codec.kv.judging import BadPair
     from scrub.codec.kv.layouts import Layout
 
-ENTRY_SCHEMA = "slot int, expected boolean, key binary, value binary, row binary"
+ENTRY_SCHEMA = "slot int, side int, key binary, value binary, row binary"
+"""Entries of both sides; rows that prove nothing have no key. See scrub.codec.kv.entries."""
 
 ENTRY_ARROW_SCHEMA = pa.schema(
     [
         ("slot", pa.int32()),
-        ("expected", pa.bool_()),
+        ("side", pa.int32()),
         ("key", pa.binary()),
         ("value", pa.binary()),
         ("row", pa.binary()),
@@ -66,15 +67,32 @@ class PairScan:
             for slot in range(len(spec.indexes))
         }
 
-    def add(self, batch: pa.RecordBatch, report: "Report") -> None:
+    def add(self, batch: pa.RecordBatch, report: Report) -> None:
         """Judge a batch of pairs, and add up its entries."""
+        if self.spec.by_row:
+            batch, copies = split_copies(batch)
+            self._judge_copies(copies, report)
         found = _entries(self.layout, self.wanted, batch)
         report.add(self.layout, found, batch)
         for slot, number in enumerate(self.wanted):
-            for expected in (True, False):
-                chosen = np.flatnonzero((found.indexes == number) & (found.expected == expected))
+            for expected, of_side in ((True, found.expected), (False, found.sides == ACTUAL)):
+                chosen = np.flatnonzero((found.indexes == number) & of_side)
                 if len(chosen):
                     self._add_entries(slot, expected, found, chosen)
+
+    def _judge_copies(self, copies: pa.RecordBatch, report: Report) -> None:
+        """What is wrong with pairs of a key that is there already, whatever they say."""
+        from scrub.codec.kv.judging import judge
+        from scrub.codec.kv.pairs import INVALID
+
+        if not copies.num_rows:
+            return
+        bad = judge(self.layout, copies.column("key"), copies.column("value"))
+        report.pairs += copies.num_rows
+        report.add_bad(self.layout, bad, copies)
+        primary = self.layout.primary(0)
+        lost = any(one.verdict == INVALID and one.index == primary for one in bad)
+        report.lost = report.lost or lost
 
     def _add_entries(
         self, slot: int, expected: bool, found: "Entries", chosen: NDArray[np.int64]
@@ -107,7 +125,7 @@ def entries_in_buckets(
     verify_digest()
     layout, wanted = layout_and_indexes(spec)
     for batch in whole_rows(batches) if spec.by_row else batches:
-        found = _entries(layout, wanted, batch)
+        found = _entries(layout, wanted, split_copies(batch)[0] if spec.by_row else batch)
         for slot, number in enumerate(wanted):
             if slot not in wanted_buckets:
                 continue
@@ -116,7 +134,8 @@ def entries_in_buckets(
                 continue
             key = key_digests(found.keys.take(pa.array(chosen)), spec.salt)
             shift = 64 - spec.bucket_bits
-            kept = chosen[xxh64.rows_in_buckets(key.first, shift, wanted_buckets[slot])]
+            in_bucket = xxh64.rows_in_buckets(key.first, shift, wanted_buckets[slot])
+            kept = chosen[in_bucket | (found.sides[chosen] >= DOUBTFUL)]
             if len(kept):
                 yield _as_rows(slot, found, kept)
 
@@ -136,6 +155,16 @@ def whole_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from together.slice(0, cut).combine_chunks().to_batches()
     if held is not None and held.num_rows:
         yield from held.combine_chunks().to_batches()
+
+
+def split_copies(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Pairs in order of keys, the first of each key, and the others."""
+    keys = batch.column("key")
+    same = pc.equal(keys.slice(1), keys.slice(0, max(len(keys) - 1, 0)))
+    if not pc.any(same, min_count=0).as_py():
+        return batch, batch.slice(0, 0)
+    copies = pa.concat_arrays([pa.array([False]), same])
+    return batch.filter(pc.invert(copies)), batch.filter(copies)
 
 
 def layout_and_indexes(spec: KvSpec) -> "tuple[Layout, list[int]]":
@@ -166,61 +195,7 @@ def entry_digests(keys: pa.Array, values: pa.Array, salt: Salt) -> tuple[RowDige
 def _as_rows(slot: int, found: "Entries", kept: NDArray[np.int64]) -> pa.RecordBatch:
     columns = [
         pa.array(np.full(len(kept), slot, dtype=np.int32)),
-        pa.array(found.expected[kept]),
+        pa.array(found.sides[kept].astype(np.int32)),
         *(c.take(pa.array(kept)).cast(pa.binary()) for c in (found.keys, found.values, found.rows)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ENTRY_ARROW_SCHEMA)
-
-
-@dataclass(slots=True)
-class Report:
-    """What a task found wrong with single pairs: how many of each kind and where, and some."""
-
-    limit: int
-    pairs: int = 0
-    lost: bool = False
-    bytes_read: int = 0
-    counts: Counter[tuple[int, int]] = field(default_factory=Counter)  # verdict and index
-    shown: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, layout: "Layout", found: "Entries", batch: pa.RecordBatch) -> None:
-        self.pairs += batch.num_rows
-        self.lost = self.lost or found.lost
-        for bad in found.bad:
-            self.counts[bad.verdict, -1 if bad.index is None else bad.index] += 1
-            if len(self.shown) < self.limit:
-                self.shown.append(_shown(layout, bad, batch))
-
-    def add_misplaced(self, batch: pa.RecordBatch, misplaced: Sequence[tuple[int, bytes]]) -> None:
-        """Pairs that come behind a key they should come before."""
-        self.counts[OUT_OF_ORDER, -1] += len(misplaced)
-        for number, before in misplaced[: max(self.limit - len(self.shown), 0)]:
-            shown = {"verdict": OUT_OF_ORDER, "before": before.hex()}
-            self.shown.append(shown | _hex(batch, number))
-
-    def as_json(self) -> str:
-        return json.dumps(
-            {
-                "pairs": self.pairs,
-                "lost": self.lost,
-                "bytes": self.bytes_read,
-                "counts": [[*of, count] for of, count in self.counts.items() if count],
-                "shown": self.shown,
-            }
-        )
-
-
-def _shown(layout: "Layout", bad: "BadPair", batch: pa.RecordBatch) -> dict[str, Any]:
-    return {
-        "verdict": bad.verdict,
-        "index": None if bad.index is None else layout.names[bad.index],
-        "expected": bad.expected,
-        "position": bad.position,
-        "in_value": bad.in_value,
-        **_hex(batch, bad.number),
-    }
-
-
-def _hex(batch: pa.RecordBatch, number: int) -> dict[str, str | None]:
-    key, value = (batch.column(name)[number].as_py() for name in ("key", "value"))
-    return {"key": key.hex(), "value": None if value is None else value.hex()}

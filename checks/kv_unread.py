@@ -18,6 +18,7 @@ class UnreadPairs:
     plan: KvPlan
     rows: bool = False  # a pair of a row could not be read
     entries: Counter[str] = field(default_factory=Counter)  # pairs of indexes that could not
+    doubtful: Counter[str] = field(default_factory=Counter)  # rows that prove nothing to an index
     splits: dict[int, tuple[NumberedSplit, str]] = field(default_factory=dict)  # by number
 
     def readable(self) -> Sequence[NumberedSplit]:
@@ -28,9 +29,9 @@ class UnreadPairs:
         """The kinds of difference that what was not read could explain."""
         kinds: set[DefectKind] = set()
         if self.rows or self._is_cut(0):
-            kinds |= {DefectKind.DANGLING, DefectKind.DUPLICATE_ENTRY}
+            kinds.add(DefectKind.DANGLING)
         if self.entries[index] or self._is_cut(self.plan.relation_of(index)):
-            kinds |= {DefectKind.MISSING, DefectKind.DUPLICATE_KEY}
+            kinds.add(DefectKind.MISSING)
         return frozenset(kinds)
 
     def reason(self, index: str) -> str | None:
@@ -40,6 +41,12 @@ class UnreadPairs:
             reasons.append("pairs of the table could not be read")
         if self.entries[index]:
             reasons.append(f"{self.entries[index]} of its pairs could not be read")
+        if count := self.doubtful[index]:
+            rows = "1 row" if count == 1 else f"{count} rows"
+            reasons.append(
+                f"{rows} of the table cannot be relied on, and the entries of such a row are "
+                "undecided: --checks physical tells what is wrong"
+            )
         return " and ".join(reasons) or None
 
     def reason_of_physical(self) -> str | None:

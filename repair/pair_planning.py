@@ -6,10 +6,21 @@ read anew, since an entry that only reads well, or whose checksum is wrong, is t
 alone. What is planned here is judged once more when it is done.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from repair.pair_reasons import (
+    NO_SPELLING,
+    NO_VALUE,
+    NOT_SAID,
+    OF_ANOTHER_ROW,
+    OUTDATED,
+    ROW_GONE,
+    ROW_UNREADABLE,
+    WHOSE,
+)
 from repair.planning import REFUSED, plan_repair, refuse
+from scrub.codec.kv.pairs import INVALID
 from scrub.codec.kv.readable import columns_of
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, Entry, RepairPlan
@@ -22,37 +33,13 @@ _SPELLING = (
     DefectKind.INVALID_ENCODING,
     DefectKind.INVALID_COMPOSITE,
     DefectKind.NONCANONICAL,
+    DefectKind.NULL_VIOLATION,
 )
 _PLACED = (
     DefectKind.MISSING,
     DefectKind.DANGLING,
     DefectKind.WRONG_STORED_VALUE,
     DefectKind.DUPLICATE_ENTRY,
-)
-_NOT_SAID: Reason = (
-    "the defect does not say which pair it is",
-    "check again without --redact, and repair from that",
-)
-_OUTDATED: Reason = (
-    "the catalog has no such index any more, or its keys begin otherwise",
-    "check again with this catalog, and repair from that",
-)
-_ROW_UNREADABLE: Reason = (
-    "the row it belongs to cannot be read, or is there twice, so nobody knows its entries",
-    "mend the row first: restore it from a backup",
-)
-_ROW_GONE: Reason = (
-    "no row asks for this entry now, or not under the key that its columns have",
-    "check again, and repair from that",
-)
-_WHOSE: Reason = (
-    "the bytes do not tell which row the entry belongs to",
-    "remove the pair by hand, and repair again: the entry that is missing then is put",
-)
-_NO_SPELLING: Reason = (
-    "it cannot be written again under the same key without losing what it says: its key is spelled "
-    "otherwise, or it holds a column that the catalog does not know",
-    "write the row again with the system that owns it, or complete the catalog",
 )
 
 
@@ -76,6 +63,7 @@ def plan_pair_repair(
     asked = {_named(defect) for defect in defects}
     of_lost = () if delete_last_copies else lost.refusals
     told = {refusal.defect for refusal in of_lost}
+    planning.make_room(defect for defect in defects if defect.id not in told)
     actions: dict[object, Action] = {}
     refusals = [refusal for refusal in of_lost if refusal.defect in {name for name, _ in asked}]
     for defect in defects:
@@ -109,6 +97,7 @@ class _Planning:
         self.places: dict[tuple[str, str | None], _Place] = {}
         self.there: dict[tuple[str, bytes], list[Pair]] = {}
         self.row_pairs: dict[bytes, list[Pair]] = {}
+        self.leaving: set[tuple[str, bytes]] = set()
 
     def locate(self, defect: Defect) -> None:
         """Remember which pairs must be read for a defect."""
@@ -144,6 +133,13 @@ class _Planning:
         for pair in self.store.pairs_at(seen, TABLE, list(of_keys)) if of_keys else ():
             self.row_pairs[of_keys[pair[0]]].append(pair)
 
+    def make_room(self, defects: Iterable[Defect]) -> None:
+        """Remember where an entry goes, so that there is room for that of another row."""
+        for defect in defects:
+            place = self.places.get(_named(defect))
+            if place is not None and defect.kind is DefectKind.DANGLING:
+                self.leaving.add((place.index, place.pair[0]))
+
     def lost_rows(self, defects: Sequence[Defect]) -> RepairPlan:
         """Rows that several indexes agree on, with the refusal of every entry that tells them."""
         located = [defect for defect in defects if _named(defect) in self.places]
@@ -174,11 +170,12 @@ class _Planning:
 
     def planned(self, defect: Defect) -> Iterator[Action | Reason]:
         if self._is_left(defect):
-            yield REFUSED.get(defect.kind, _OUTDATED)
+            is_value = defect.column is not None and defect.kind is DefectKind.INVALID_ENCODING
+            yield NO_VALUE if is_value else REFUSED.get(defect.kind, OUTDATED)
             return
         place = self.places.get(_named(defect))
         if place is None:
-            yield _NOT_SAID if defect.key_hex is None else _OUTDATED
+            yield NOT_SAID if defect.key_hex is None else OUTDATED
         elif place.index == TABLE:
             yield from self._table_pair(defect, place)
         elif obstacle := self.rows.obstacle(place.index):
@@ -199,14 +196,14 @@ class _Planning:
                 continue
             spelled = self.rows.rewritten(pair)
             if spelled is None:
-                yield _NO_SPELLING
+                yield NO_SPELLING
             else:
                 yield self._action(ActionKind.REPLACE, defect, place, pair, spelled)
 
     def _entries(self, defect: Defect, place: _Place) -> Iterator[Action | Reason]:
         demands = [self.rows.demanded(place.index, self.row_pairs[row]) for row in place.rows]
         if any(demanded is None for demanded in demands):
-            yield _ROW_UNREADABLE
+            yield ROW_UNREADABLE
             return
         wanted = [pair for demanded in demands for pair in demanded or ()]
         at_key = [pair for pair in wanted if pair[0] == place.pair[0]]
@@ -225,19 +222,31 @@ class _Planning:
             yield self._action(ActionKind.PUT, defect, place, None, wanted)
         for pair in _distinct(living or there):
             if not _is_same(pair, wanted):
-                if self._holds_more(defect, place, pair):
-                    yield _NO_SPELLING
+                if self._is_of_another_row(place.index, pair, wanted):
+                    if (place.index, wanted[0]) in self.leaving:
+                        yield self._action(ActionKind.PUT, defect, place, None, wanted)
+                    else:
+                        yield OF_ANOTHER_ROW
+                elif self._holds_more(defect, place, pair):
+                    yield NO_SPELLING
                 else:
                     yield self._action(ActionKind.REPLACE, defect, place, pair, wanted)
             elif living.count(pair) > 1:
                 yield self._action(ActionKind.KEEP_ONE, defect, place, pair, pair)
+
+    def _is_of_another_row(self, index: str, pair: Pair, wanted: Pair) -> bool:
+        """Whether an entry that can be read says it is another row's than the one asked for."""
+        trouble = self.rows.trouble(pair)
+        if is_deleted(pair) or (trouble is not None and trouble.verdict == INVALID):
+            return False
+        return self.rows.rows_told(index, pair).isdisjoint(self.rows.rows_told(index, wanted))
 
     def _unwanted(
         self, defect: Defect, place: _Place, wanted: Sequence[Pair]
     ) -> Iterator[Action | Reason]:
         """A place for which no row asks; an entry under a wrong key has its right one beside."""
         if defect.kind in _PLACED and defect.kind is not DefectKind.DANGLING:
-            yield _ROW_GONE
+            yield ROW_GONE
             return
         there = [
             pair
@@ -246,10 +255,10 @@ class _Planning:
         ]
         for pair in there:
             if not self.rows.is_owner_known(place.index, pair):
-                yield _WHOSE
+                yield WHOSE
                 return
             if self._holds_more(defect, place, pair):
-                yield _NO_SPELLING
+                yield NO_SPELLING
                 return
             yield self._action(ActionKind.DELETE, defect, place, pair, None)
         for pair in wanted if there else ():
@@ -287,9 +296,8 @@ class _Planning:
         layout = self.rows.layout
         number = layout.primary(0) if place.index == TABLE else layout.secondary(0, place.index)
         columns = columns_of(layout, number, pair[0], pair[1] or b"", self.types)
-        if columns is None:
-            return None
-        return {name: columns.get(name) for name in self.table.primary_key}
+        key = {name: (columns or {}).get(name) for name in self.table.primary_key}
+        return None if None in key.values() else key
 
 
 def _told_together(families: Sequence[Defect]) -> Defect:

@@ -18,8 +18,8 @@ from scrub.stores.base import ReadableStore, SessionProvider
 
 if TYPE_CHECKING:
     from checks.findings import SlotFindings
+    from checks.kv_findings import KvFindings, Settle
     from checks.kv_plan import KvPlan
-    from checks.kv_runner import KvFindings, Settle
 
 Place = tuple[str, str]  # a store and a relation in it
 
@@ -42,7 +42,8 @@ def check_pairs(
     sleep: Callable[[float], None],
 ) -> PairResults:
     """Check the pairs of some tables of a catalog, one table after the other."""
-    from checks.kv_runner import KvSettings, run_kv_check
+    from checks.kv_findings import KvSettings
+    from checks.kv_runner import run_kv_check
 
     results = PairResults()
     planning = _Planning(request, stores, session, tuple(catalog))
@@ -61,6 +62,7 @@ def check_pairs(
         settings = KvSettings(
             limit=max(request.limit - len(results.defects), 0),
             redact=request.redact,
+            physical="physical" in request.checks,
             settle=planning.settle(plan, refusal, sleep),
         )
         found = run_kv_check(plan, stores, session(), settings)
@@ -95,7 +97,7 @@ class _Planning:
         self, plan: "KvPlan", refusal: str | None, sleep: Callable[[float], None]
     ) -> "Settle | None":
         """A second look, if one was asked for, at the same pairs in later snapshots."""
-        from checks.kv_runner import Settle
+        from checks.kv_findings import Settle
 
         def plan_again() -> "KvPlan":
             later = self._plan(plan.table, refusal)

@@ -9,6 +9,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from scrub.catalog import document, names
 from scrub.catalog.document import Entry, Mistakes, line_of
 from scrub.catalog.families import read_families
+from scrub.catalog.kv_domains import domain_of
 from scrub.catalog.kv_terms import column_id_of, number_of
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
@@ -65,9 +66,9 @@ def parse_datum_type(text: str) -> tuple[ColumnType, DatumType]:
         _, element = parse_datum_type(array[1])
         if element.kind in (DatumKind.ARRAY, DatumKind.COLLATED):
             raise ValueError(f"'{text}': arrays of {array[1]} are not read")
-        return _BINARY, DatumType(DatumKind.ARRAY, element.kind)
+        return _BINARY, DatumType(DatumKind.ARRAY, element.kind, element.domain)
     if kind := _OF_THEIR_OWN.get(spelling):
-        return _BINARY, DatumType(kind)
+        return _BINARY, DatumType(kind, domain=domain_of(spelling, None))
     try:
         of_spark = parse_type(spelling)
     except ValueError:
@@ -75,7 +76,8 @@ def parse_datum_type(text: str) -> tuple[ColumnType, DatumType]:
         raise ValueError(
             f"'{text}' is not a type; beside Spark's there are {own}, and []"
         ) from None
-    return of_spark, DatumType(_OF_SPARK.get(of_spark.name, DatumKind.INT))
+    kind = _OF_SPARK.get(of_spark.name, DatumKind.INT)
+    return of_spark, DatumType(kind, domain=domain_of(spelling, of_spark))
 
 
 def read_kv_table(entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes) -> Table:

@@ -76,8 +76,9 @@ class Defect:
         """The same for the same defect in every run, whatever else was found."""
         identity: list[object] = [self.kind, self.table, self.index]
         identity += [self.primary_key, self.index_key]
-        if self.primary_key is None and self.key_hex is not None:
-            identity.append(self.key_hex)  # of bytes that cannot be read, all there is
+        is_of_bytes = self.primary_key is None or self.kind in PHYSICAL_KINDS
+        if is_of_bytes and self.key_hex is not None:
+            identity.append(self.key_hex)  # a row has several pairs; and all that some of them tell
         if self.column is not None:
             identity += [self.column, self.file]
         text = json.dumps(identity, sort_keys=True, ensure_ascii=False)

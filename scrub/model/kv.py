@@ -5,7 +5,7 @@ Columns are known by their ids, as in the bytes. `docs/key-value.md` describes t
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import cached_property
 
 
@@ -27,12 +27,35 @@ class DatumKind(StrEnum):
     ARRAY = "array"
 
 
+class Rule(IntEnum):
+    """How the values of a column are limited, where their kind could say more."""
+
+    ANY = 0
+    BETWEEN = 1  # whole numbers, and the seconds of times, from `low` to `high`
+    DIGITS = 2  # decimals of at most `low` digits before the point, and `high` behind it
+    TEXT = 3  # bytes that are UTF-8, at most `high` characters
+    SINGLE = 4  # floats that 32 bits can hold
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The values that a column's type has."""
+
+    rule: Rule = Rule.ANY
+    low: int = 0
+    high: int = 0
+
+
+EVERY_VALUE = Domain()
+
+
 @dataclass(frozen=True, slots=True)
 class DatumType:
-    """A kind, and for an array the kind of its elements."""
+    """A kind, for an array the kind of its elements, and which values of it there are."""
 
     kind: DatumKind
     element: DatumKind | None = None
+    domain: Domain = EVERY_VALUE  # of an array, that of its elements
 
     @property
     def may_be_composite(self) -> bool:

@@ -94,7 +94,7 @@ def demanded_now(
     if index == TABLE:
         found = _by_key(read([key for pairs in given for key, _ in pairs]))
         return [_rewritten(rows, pairs, found) for pairs in given]
-    told = [{row for pair in pairs for row in rows.rows_told(index, pair)} for pairs in given]
+    told = _told_by_place(rows, index, given)
     found = _by_key(read([key for of in told for row in of for key in rows.row_keys(row)]))
     demands: dict[bytes, list[Pair] | None] = {
         row: rows.demanded(index, [p for key in rows.row_keys(row) for p in found.get(key, ())])
@@ -104,6 +104,18 @@ def demanded_now(
         _demanded(pairs, [demands[row] for row in of])
         for pairs, of in zip(given, told, strict=True)
     ]
+
+
+def _told_by_place(rows: PairRows, index: str, given: Sequence[Sequence[Pair]]) -> list[set[bytes]]:
+    """For each action the rows that its pairs tell, and those of others that concern its places.
+
+    Where an entry makes room for that of another row, both have one key.
+    """
+    of_key: dict[bytes, set[bytes]] = {}
+    for pairs in given:
+        for pair in pairs:
+            of_key.setdefault(pair[0], set()).update(rows.rows_told(index, pair))
+    return [{row for key, _ in pairs for row in of_key[key]} for pairs in given]
 
 
 def _rewritten(

@@ -124,7 +124,11 @@ class PairRows:
         return [row + _family(family) for family in sorted(families)]
 
     def demanded(self, index: str, pairs: Iterable[Pair]) -> list[Pair] | None:
-        """The entries that the row of some pairs asks for; None if not all of it can be read."""
+        """The entries that the row of some pairs asks for; None if nobody can tell.
+
+        A row of which not all can be read may ask for anything; so may one that has a value that
+        cannot be, in a column that the index uses.
+        """
         living = sorted((key, value) for key, value in pairs if value)
         if not living:
             return []
@@ -136,7 +140,9 @@ class PairRows:
             pa.array(values, pa.binary()),
         )
         is_cut = any(bad.verdict in (INVALID, MISSING) for bad in found.bad)
-        if found.lost or is_cut or len(set(keys)) < len(keys) or self.obstacle(index):
+        if found.lost or is_cut or found.doubtful.any() or self.obstacle(index):
+            return None
+        if len(set(keys)) < len(keys):
             return None
         return [
             (key, _with_checksum(key, value))
@@ -145,11 +151,19 @@ class PairRows:
 
     def canonical(self, index: str, pair: Pair) -> Pair | None:
         """What an entry that can be read should be spelled like."""
-        found = entries(self.layout, [self._number(index)], _array(pair[0]), _array(pair[1] or b""))
-        if len(found.keys) != 1:
+        number = self._number(index)
+        datums, _ = decode(self.layout, number, _array(pair[0]), _array(pair[1] or b""))
+        if (datums.spans[0, :, HELD] < 0).all():
             return None
-        (key,), (value,) = found.keys.to_pylist(), found.values.to_pylist()
-        return key, _with_checksum(key, value)
+        made = list(
+            zip(*(of.to_pylist() for of in encode(self.layout, number, datums)), strict=True)
+        )
+        if len(made) == 1:
+            return made[0]
+        first, last = self.layout.indexes[number, [FAMILIES_FROM, FAMILIES_TO]]
+        endings = [_family(int(of)) for of in self.layout.families[first:last, FAMILY_ID]]
+        ending = next((one for one in endings if pair[0].endswith(one)), b"?")
+        return next((one for one in made if one[0].endswith(ending)), None)
 
     def rewritten(self, pair: Pair) -> Pair | None:
         """A pair of the table with the same columns in their one spelling, under the same key.

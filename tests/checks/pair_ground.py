@@ -40,7 +40,7 @@ Pair = tuple[bytes, bytes]
 
 def write_catalog(directory: Path, families: dict[str, Any], **more: Any) -> Path:
     """A catalog with the table `pairs`, and other tables beside it."""
-    told = {key: more.pop(key) for key in ("sorted", "indexes") if key in more}
+    told = {key: more.pop(key) for key in ("sorted", "indexes", "columns") if key in more}
     pairs = kv_table(52, families) | told
     rows = {"store": "files", "columns": COLUMNS, "primary_key": ["id"]}
     stores = {"files": {"kind": "spark", "format": "parquet", "path": "."}}

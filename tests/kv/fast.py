@@ -309,12 +309,12 @@ def decode_wrapper(message: bytes) -> tuple[bytes, bool]:
 
 def tables_of(index: NDArray[np.int64]) -> Tables:
     """A table of which nothing but an index's numbers is known."""
-    return Tables(index, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS)
+    return Tables(index, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS)
 
 
 def encode_family(family: int) -> bytes:
     out = room(16)
-    nothing = np.zeros((1, 10), dtype=np.int64)
+    nothing = np.zeros((1, 12), dtype=np.int64)
     end = pair_writing.put_index_columns(0, family, tables_of(nothing), NO_ROW, out, 0)
     return bytes(out[:end])
 
@@ -328,7 +328,7 @@ def decode_family(key: bytes, at: int) -> int:
 
 def encode_prefix(table_id: int, index_id: int) -> bytes:
     out = room(32)
-    index = np.array([[table_id, index_id, *[0] * 8]], dtype=np.int64)
+    index = np.array([[table_id, index_id, *[0] * 10]], dtype=np.int64)
     end = pair_writing.put_index_key(0, 0, tables_of(index), NO_ROW, out, 0)
     return bytes(out[: end - 1])
 

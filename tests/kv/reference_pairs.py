@@ -343,7 +343,7 @@ def read_key(table: KvTable, layout: Layout, key: bytes) -> tuple[dict[int, Datu
     row: dict[int, Datum | None] = {}
     for part in layout.parts:
         datum, at = decode_key(key, at, types[part.column], part.descending)
-        row[part.column] = checked_for_null(table, part.column, datum, at)
+        row[part.column] = identifying(table, part.column, datum, at)
     if layout.has_suffix_in_key(row):
         suffix, at = read_suffix(table, layout, key, at)
         row |= suffix
@@ -357,13 +357,14 @@ def read_suffix(
     row = {}
     for column in layout.suffix:
         datum, at = decode_key(data, at, types[column], descending=False)
-        row[column] = checked_for_null(table, column, datum, at)
+        row[column] = identifying(table, column, datum, at)
     return row, at
 
 
-def checked_for_null(table: KvTable, column: int, datum: Datum | None, at: int) -> Datum | None:
-    in_primary_key = column in (part.column for part in table.primary_key)
-    if datum is None and (in_primary_key or not table.by_id[column].nullable):
+def identifying(table: KvTable, column: int, datum: Datum | None, at: int) -> Datum | None:
+    # Decision: NULL in a column that tells rows apart cannot be read. Elsewhere it can, also where
+    # the column is never NULL: then the value is wrong, not its bytes.
+    if datum is None and column in (part.column for part in table.primary_key):
         raise Invalid(at, f"no NULL in column {column}")
     return datum
 
@@ -384,7 +385,7 @@ def read_tuple(
     found = last_datums(entries)
     row = dict(key_row)
     for column in layout.held:
-        row[column] = checked_for_null(table, column, found.get(column), at)
+        row[column] = found.get(column)
     for column in composites:
         told = found.get(column)
         agree &= composite_agrees(key_row[column], told, types[column])
@@ -395,8 +396,7 @@ def read_tuple(
 
 def last_datums(entries: Iterable[TupleEntry]) -> dict[int, Datum | None]:
     # Decision: of a repeated column the last entry counts, and an explicit NULL counts as a column
-    # that is not there: a NULL for a column without NULL is invalid, a NULL for a composite column
-    # means that its part in the value is missing.
+    # that is not there: a NULL for a composite column means that its part in the value is missing.
     return {entry.column: entry.datum for entry in entries if entry.fits}
 
 

@@ -694,8 +694,8 @@ COLLATED = [
     ("key and contents", "bc891261000188", "0a1601411302", None),
     ("no contents", "bc891261000188", "0a2302", COMPOSITE),
     ("contents of another type", "bc891261000188", "0a13021302", COMPOSITE),
-    ("NULL where there is none", "bc891261000188", "0a160141", INVALID),
-    ("explicit NULL where there is none", "bc891261000188", "0a16014111", INVALID),
+    ("NULL where there is none", "bc891261000188", "0a160141", None),
+    ("explicit NULL where there is none", "bc891261000188", "0a16014111", NONCANONICAL),
 ]
 BROKEN = [
     *((GOODS, f"key: {name}", key, "0a", expected) for name, key, expected in KEYS),

@@ -13,12 +13,15 @@ from deltalake import DeltaTable, write_deltalake
 
 from checks.kv_defects import KvDefects
 from checks.kv_plan import KvPlan
+from checks.kv_report import Report
 from repair.executing import Executor
 from repair.pair_planning import plan_pair_repair
 from scrub.app.pair_repairs import open_pair_repairs, seen_by_repair
 from scrub.catalog import load_catalog
 from scrub.codec.kv.entries import Entries, entries
 from scrub.codec.kv.pairs import INVALID
+from scrub.codec.kv.row_keys import read_keys
+from scrub.codec.kv.sides import DOUBTFUL, PARTIAL
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.kv import KvTable
 from scrub.model.repair import Action, DoneAction, RepairPlan
@@ -38,10 +41,14 @@ class PairGround(ABC):
     """A table in key-value layout; `relations` are what is planted, `pairs` what is there."""
 
     def __init__(
-        self, root: Path, families: dict[str, Any], indexes: dict[str, Any] = INDEXES
+        self,
+        root: Path,
+        families: dict[str, Any],
+        indexes: dict[str, Any] = INDEXES,
+        more: dict[str, Any] | None = None,
     ) -> None:
         self.root = root
-        described = kv_table(52, families) | {"indexes": indexes, "store": "home"}
+        described = kv_table(52, families) | {"indexes": indexes, "store": "home"} | (more or {})
         document = {
             "version": 1,
             "stores": {"home": self.store()},
@@ -149,24 +156,17 @@ class PairGround(ABC):
         layout = words.layout
         numbers = [layout.secondary(0, name) for name in names]
         keys, values = (pa.array(list(c), pa.binary()) for c in zip(*living, strict=True))
-        found = entries(layout, numbers, keys, values)
-        told = [
-            words.of_pair(
-                {
-                    "verdict": bad.verdict,
-                    "index": None if bad.index is None else layout.names[bad.index],
-                    "expected": bad.expected,
-                    "position": bad.position,
-                    "in_value": bad.in_value,
-                    "key": living[bad.number][0].hex(),
-                    "value": (living[bad.number][1] or b"").hex(),
-                }
-            )
-            for bad in found.bad
-        ]
-        unread = {bad.index for bad in found.bad if bad.verdict == INVALID}
+        first = [at for at in range(len(living)) if not at or living[at][0] != living[at - 1][0]]
+        found = entries(layout, numbers, keys.take(first), values.take(first))
+        report = Report(limit=10_000)
+        batch = pa.RecordBatch.from_arrays([keys, values], ["key", "value"])
+        report.add(layout, found, batch.take(pa.array(first)))
+        told = [words.of_pair(shown) for shown in report.shown]
+        told += _copies(words, living)
+        doubted = _rows_that_differ(words, living)
+        unread = {bad.index for bad in found.bad if bad.verdict == INVALID and bad.in_value}
         for number, name in zip(numbers, names, strict=True):
-            for defect in _differences(words, self.table.index(name), number, found):
+            for defect in _differences(words, self.table.index(name), number, found, doubted):
                 hidden = {DefectKind.MISSING} if number in unread else set()
                 hidden |= {DefectKind.DANGLING} if found.lost else set()
                 if defect.kind not in hidden:
@@ -174,23 +174,57 @@ class PairGround(ABC):
         return told
 
 
-def _differences(words: KvDefects, index: Index, number: int, found: Entries) -> Iterator[Defect]:
-    sides: dict[bool, dict[bytes, list[bytes]]] = {True: {}, False: {}}
-    columns = (found.keys.to_pylist(), found.values.to_pylist())
-    for at, (key, value) in enumerate(zip(*columns, strict=True)):
-        if found.indexes[at] == number:
-            sides[bool(found.expected[at])].setdefault(key, []).append(value)
-    for key in sorted({*sides[True], *sides[False]}):
-        expected, actual = sides[True].get(key, []), sides[False].get(key, [])
-        if index.unique and len(expected) > 1:
-            for value in expected:
-                yield words.of_shared_key(index, {"key": key, "value": value})  # type: ignore[arg-type]
+def _there_twice(living: Sequence[StoredPair]) -> dict[bytes, list[bytes]]:
+    there: dict[bytes, list[bytes]] = {}
+    for key, value in living:
+        there.setdefault(key, []).append(value or b"")
+    return {key: values for key, values in there.items() if len(values) > 1}
+
+
+def _copies(words: KvDefects, living: Sequence[StoredPair]) -> Iterator[Defect]:
+    again = _there_twice(living)
+    read = read_keys(words.layout, pa.array(list(again), pa.binary()))
+    for key, index in zip(again, read.indexes.tolist(), strict=True):
+        row: Any = {"index": index, "key": key, "value": min(again[key])}
+        row |= {"copies": len(again[key]), "differ": len(set(again[key])) > 1}
+        if index >= 0:
+            yield words.of_copies(row)
+
+
+def _rows_that_differ(words: KvDefects, living: Sequence[StoredPair]) -> set[bytes]:
+    """Rows that are there twice, with different values."""
+    again = [key for key, values in _there_twice(living).items() if len(set(values)) > 1]
+    read = read_keys(words.layout, pa.array(again, pa.binary()))
+    primary = words.layout.primary(0)
+    rows = zip(read.rows.to_pylist(), read.indexes.tolist(), strict=True)
+    return {row for row, index in rows if index == primary}
+
+
+def _differences(
+    words: KvDefects, index: Index, number: int, found: Entries, doubted: set[bytes]
+) -> Iterator[Defect]:
+    """What the join of a check names, of rows that can be relied on."""
+    sides: dict[bool, dict[tuple[bytes, bytes], list[bytes]]] = {True: {}, False: {}}
+    columns = (found.keys.to_pylist(), found.rows.to_pylist(), found.values.to_pylist())
+    doubtful = doubted | {
+        row
+        for row, side, of in zip(columns[1], found.sides, found.indexes, strict=True)
+        if of == number and (side >= DOUBTFUL or (side == PARTIAL and found.lost))
+    }
+    for at, (key, row, value) in enumerate(zip(*columns, strict=True)):
+        if found.indexes[at] == number and row not in doubtful:
+            sides[bool(found.expected[at])].setdefault((key, row), []).append(value)
+    asked = Counter(key for key, _ in sides[True])
+    for key, row in sorted({*sides[True], *sides[False]}):
+        expected, actual = sides[True].get((key, row), []), sides[False].get((key, row), [])
+        if index.unique and expected and asked[key] > 1:
+            yield words.of_shared_key(index, {"key": key, "value": expected[0]})  # type: ignore[arg-type]
             continue
         kind = _kind(expected, actual)
         if kind is not None:
             row_of_join: Any = {
                 "kind": kind.value,
-                "primary_key": [key.hex()],
+                "primary_key": [key.hex(), row.hex()],
                 "expected": [expected[0].hex()] if expected else None,
                 "actual": [_other(expected, actual).hex()] if actual else None,
                 "expected_copies": len(expected),
@@ -208,13 +242,7 @@ def _kind(expected: list[bytes], actual: list[bytes]) -> DefectKind | None:
         return DefectKind.MISSING
     if not expected:
         return DefectKind.DANGLING
-    if expected[0] not in actual:
-        return DefectKind.WRONG_STORED_VALUE
-    if len(expected) > 1:
-        return DefectKind.DUPLICATE_KEY
-    if set(actual) != set(expected):
-        return DefectKind.WRONG_STORED_VALUE
-    return DefectKind.DUPLICATE_ENTRY if len(actual) > 1 else None
+    return None if set(actual) == set(expected) else DefectKind.WRONG_STORED_VALUE
 
 
 class LakeOfPairs(PairGround):

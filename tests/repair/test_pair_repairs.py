@@ -27,7 +27,7 @@ from scrub.model.repair import ActionKind, ActionOutcome, RepairRequest
 from scrub.model.request import CheckRequest
 from scrub.stores import delta_repairs
 from tests.backfill.ground import Background, until
-from tests.checks.pair_ground import INDEXES, ONE_FAMILY, TWO_FAMILIES, row
+from tests.checks.pair_ground import COLUMNS, INDEXES, ONE_FAMILY, TWO_FAMILIES, row
 from tests.kv.reference_pairs import encode_value
 from tests.postgres_server import Database
 from tests.repair.pair_store_ground import (
@@ -42,23 +42,25 @@ DONE, ROW_CHANGED = ActionOutcome.DONE, ActionOutcome.ROW_CHANGED
 ROWS = 40
 ALL_APART = {name: index | {"relation": name} for name, index in INDEXES.items()}
 OTHER = {4: Decimal("9.90")}  # an amount that no row has
+PRICED = {"columns": COLUMNS | {"amount": {"type": "decimal(10,2)", "nullable": False}}}
+CUSTOMERS = {"index_id": 2, "columns": ["customer_id"], "storing": ["note"]}
+NAMED = {"columns": COLUMNS | {"email": {"type": "string", "nullable": False}}}
+EMAILS_APART: dict[str, Any] = {"mail": {"id": 1, "columns": ["email"]}}
 NOTE_IS_NULL = b"\x11"  # a tag: the next column is NULL, which nobody writes
 
 
 @pytest.fixture(params=["delta", "postgres"])
-def make(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Callable[[dict[str, Any], dict[str, Any]], PairGround]:
-    def ground(families: dict[str, Any], indexes: dict[str, Any]) -> PairGround:
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., PairGround]:
+    def ground(*described: dict[str, Any]) -> PairGround:
         if request.param == "delta":
-            return LakeOfPairs(tmp_path, families, indexes)
+            return LakeOfPairs(tmp_path, *described)
         database: Database = request.getfixturevalue("database")
-        return DatabaseOfPairs(database, tmp_path, families, indexes)
+        return DatabaseOfPairs(database, tmp_path, *described)
 
     return ground
 
 
-Make = Callable[[dict[str, Any], dict[str, Any]], PairGround]
+Make = Callable[..., PairGround]
 
 
 def flipped(value: bytes | None, at: int) -> bytes:
@@ -439,6 +441,110 @@ def test_a_patch_of_pairs_is_refused_by_name(tmp_path: Path) -> None:
     assert not (tmp_path / "fixes").exists()
 
 
+def only_refused(ground: PairGround, *indexes: str) -> None:
+    """The entries of these indexes are refused, and whatever is asked for, nothing is planned."""
+    before = ground.pairs()
+    plan = ground.plan()
+    assert plan.actions == ()
+    blamed = [blame(ground, index) for index in indexes]
+    told = ground.plan(blamed)
+    assert told.actions == ()
+    assert len(told.refusals) == len(blamed)
+    assert all("nobody knows its entries" in refusal.reason for refusal in told.refusals)
+    assert ground.pairs() == before
+
+
+def blame(ground: PairGround, index: str) -> Defect:
+    """What an older check may have said of the sound entry of row 7."""
+    key, value = ground.entry(index, row(7))
+    (missing,) = missing_of(ground)
+    named = {"index": index, "primary_key": {"id": 7}, "key_hex": key.hex()}
+    kind = DefectKind.DANGLING if index == "by_email" else DefectKind.WRONG_STORED_VALUE
+    return replace(missing, kind=kind, value_hex=(value or b"").hex(), **named)
+
+
+def test_a_row_whose_key_and_value_disagree_is_copied_into_no_index(make: Make) -> None:
+    priced = PRICED | {"primary_key": ["amount", "id"]}
+    ground = make(ONE_FAMILY, INDEXES | {"by_customer": CUSTOMERS}, priced)
+    pairs = ground.sound(ROWS)
+    (sound,) = ground.row_pairs(row(7))
+    pairs["primary"].remove(sound)
+    pairs["primary"].append(mixed(sound, ground.row_pairs(row(7) | OTHER)[0]))
+    ground.write_all(pairs)
+    assert {d.kind for d in ground.defects()} == {DefectKind.INVALID_COMPOSITE}
+    only_refused(ground, "by_customer", "by_email")
+
+
+def test_the_entry_of_a_row_that_lost_a_family_is_the_last_copy_and_stays(make: Make) -> None:
+    ground = make(EMAILS_APART, INDEXES, NAMED)
+    pairs = ground.sound(ROWS)
+    pairs["primary"].remove(ground.row_pairs(row(7))[-1])
+    ground.write_all(pairs)
+    (absent,) = ground.defects()
+    assert (absent.kind, absent.primary_key) == (DefectKind.NULL_VIOLATION, {"id": 7})
+    assert absent.column == "email"
+    only_refused(ground, "by_email")
+    (refusal,) = ground.plan().refusals
+    assert refusal.defect_kind is DefectKind.NULL_VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [(3, b"caf\xe9"), (4, Decimal("123456789.012")), (2, 1 << 40)]
+)
+def test_a_value_that_its_column_cannot_have_is_copied_into_no_index(
+    make: Make, column: int, value: Any
+) -> None:
+    ground = make(ONE_FAMILY, INDEXES, {"columns": COLUMNS | {"customer_id": {"type": "int"}}})
+    pairs = ground.sound(ROWS)
+    (sound,) = ground.row_pairs(row(7))
+    pairs["primary"].remove(sound)
+    pairs["primary"] += ground.row_pairs(row(7) | {column: value})
+    ground.write_all(pairs)
+    (unfit,) = ground.defects()
+    assert (unfit.kind, unfit.primary_key) == (DefectKind.INVALID_ENCODING, {"id": 7})
+    only_refused(ground, "by_email" if column == 3 else "by_customer")
+    (refusal,) = ground.plan().refusals
+    assert "no index can tell" in refusal.reason
+
+
+def test_a_unique_entry_of_another_row_makes_room_for_the_one_that_is_missing(make: Make) -> None:
+    ground = make(ONE_FAMILY, INDEXES)
+    pairs = ground.sound(ROWS)
+    ground.write_all(pairs)
+    right = ground.pairs()
+    emails = pairs["by_email"]
+    emails[emails.index(ground.entry("by_email", row(4)))] = ground.entry(
+        "by_email", row(4) | {1: 999}
+    )
+    ground.write_all(pairs)
+    damaged = ground.pairs()
+    found = {defect.kind: defect for defect in ground.defects()}
+    assert set(found) == {DefectKind.MISSING, DefectKind.DANGLING}
+    assert found[DefectKind.DANGLING].primary_key == {"id": 999}
+    assert {a.kind for a in ground.plan().actions} == {ActionKind.DELETE, ActionKind.PUT}
+    alone = ground.plan([found[DefectKind.MISSING]])
+    assert alone.actions == ()
+    assert "another row" in alone.refusals[0].reason
+    (run,) = repaired(ground)
+    assert ground.pairs() == right
+    assert set(ground.undo(run)) == {DONE}
+    assert ground.pairs() == damaged
+
+
+def test_minus_zero_is_put_as_it_is_in_its_row(make: Make) -> None:
+    ground = make(ONE_FAMILY, INDEXES, {"columns": COLUMNS | {"amount": {"type": "double"}}})
+    some = [row(number) | {4: amount} for number, amount in enumerate((-0.0, 0.0, 1.5), start=1)]
+    pairs = {"primary": [pair for one in some for pair in ground.row_pairs(one)]}
+    for index in ("by_customer", "by_email"):
+        pairs[index] = [ground.entry(index, one) for one in some]
+    ground.write_all(pairs)
+    right = ground.pairs()
+    ground.write_all(pairs | {"by_customer": []})
+    assert len(ground.defects()) == 3
+    repaired(ground)
+    assert ground.pairs() == right
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_random_damage_is_mended_and_brought_back(make: Make, seed: int) -> None:
     chance = random.Random(seed)
@@ -515,7 +621,7 @@ def test_what_a_check_finds_is_repaired_as_typed(make: Make, spark: Any) -> None
     result = run_check(CheckRequest(catalog=ground.path), spark=spark)
     file.write_text(as_json.render(result))
     request = RepairRequest(table="pairs", catalog=ground.path, from_file=file)
-    assert len(preview_repair(request).plan.actions) == 4
+    assert len(preview_repair(request).plan.actions) == 5
     assert ground.pairs() == damaged
     report = execute_repair(request)
     assert report.plan.refusals == ()

@@ -208,7 +208,7 @@ def _read_key_array(
 
 
 @compiled
-def _elements_of(data: Octets, begin: int, end: int, fault: Fault) -> tuple[int, int, int]:
+def elements_of(data: Octets, begin: int, end: int, fault: Fault) -> tuple[int, int, int]:
     """Of a held array: the number of elements, where the bitmap is (or -1) and the elements."""
     _, _, at = read_tag(data, begin + 1, end, fault)
     count, at = read_groups(data, at, end, fault)
@@ -222,7 +222,7 @@ def _put_key_array(
     kind: int, data: Octets, begin: int, end: int, descending: bool, out: Octets, at: int
 ) -> int:
     fault = np.zeros(2, dtype=np.int64)
-    count, bitmap, position = _elements_of(data, begin, end, fault)
+    count, bitmap, position = elements_of(data, begin, end, fault)
     held = np.empty(16 * (end - begin) + 64, dtype=np.uint8)
     out[at] = 0x40 if descending else 0x3F
     at += 1
@@ -246,7 +246,7 @@ def _is_composite_array(kind: int, data: Octets, begin: int, end: int) -> bool:
     if kind != DECIMAL and kind != FLOAT and kind != COLLATED:
         return False
     fault = np.zeros(2, dtype=np.int64)
-    count, bitmap, position = _elements_of(data, begin, end, fault)
+    count, bitmap, position = elements_of(data, begin, end, fault)
     held = np.empty(16 * (end - begin) + 64, dtype=np.uint8)
     for element in range(count):
         if bitmap >= 0 and (data[bitmap + element // 8] >> uint8(element % 8)) & 1:

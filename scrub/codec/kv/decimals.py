@@ -152,6 +152,39 @@ def digits_of(data: Octets, begin: int, end: int, digits: Octets) -> int:
     return at
 
 
+@allocating
+def _long_fits_digits(
+    data: Octets, exponent: int, start: int, end: int, whole: int, fraction: int
+) -> bool:
+    digits = np.empty(3 * (end - start) + 2, dtype=np.uint8)
+    first, last = digits_of(data, start, end, digits), len(digits)
+    while last > first and digits[last - 1] == 0:
+        last -= 1
+    return exponent <= whole and last - first - exponent <= fraction
+
+
+@compiled
+def fits_digits(data: Octets, begin: int, end: int, whole: int, fraction: int) -> bool:
+    """Whether a canonical decimal has no more digits before the point, and behind it, than that.
+
+    Zeros at its end do not count. Numbers that are none, and infinities, fit everywhere.
+    """
+    if _is_special(data[begin]):
+        return True
+    exponent, start = _head(data, begin)
+    if end - start > 8:
+        return _long_fits_digits(data, exponent, start, end, whole, fraction)
+    word, digits = get_big_endian(data, start, end - start), int64(0)
+    if word == uint64(0):
+        return True
+    while word % uint64(10) == uint64(0):
+        word //= uint64(10)
+    while word:
+        word //= uint64(10)
+        digits += 1
+    return exponent <= whole and digits - exponent <= fraction
+
+
 @inlined
 def _put_pairs_of_word(word: Word, pad: int, flip: int, out: Octets, at: int) -> int:
     """Pairs of digits, after `pad` digits 0 and without zeros at the end."""

@@ -9,12 +9,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scrub.codec.kv.batches import HELD_ROOM, PAIR_ROOM, appended, batch_of, binary_of, room_for
-from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating, inlined
+from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating, compiled, inlined
+from scrub.codec.kv.doubt import is_doubtful, judge_nulls, judge_values, tells_two_rows
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.held_rows import SOURCE, SOURCE_END, Room, forget
-from scrub.codec.kv.integers import same_octets
+from scrub.codec.kv.integers import copy_octets, same_octets
 from scrub.codec.kv.judging import BadPair, bad_pair, noted
 from scrub.codec.kv.layouts import (
+    COLUMNS_FROM,
+    COLUMNS_TO,
     FAMILIES_FROM,
     FAMILIES_TO,
     FAMILY_ID,
@@ -26,8 +29,29 @@ from scrub.codec.kv.layouts import (
     Layout,
     Tables,
 )
-from scrub.codec.kv.pair_writing import put_index_key, put_payload, put_row_key
+from scrub.codec.kv.pair_reading import payload
+from scrub.codec.kv.pair_writing import (
+    put_index_key,
+    put_payload,
+    put_row_key,
+    put_row_key_of_value,
+)
 from scrub.codec.kv.pairs import FINE, INVALID, MISSING, UNEXPECTED, Batch, examine
+from scrub.codec.kv.row_keys import primary_of, tells_row
+from scrub.codec.kv.sides import ACTUAL, DOUBTFUL, EXPECTED, OTHERWISE, PARTIAL
+
+_FAMILIES_KEPT = 62
+"""Families beyond this one share a bit: of a table with more, some rows count as partial."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnfitValue:
+    """A datum that its column cannot have; `code` says why."""
+
+    number: int  # of the pair
+    index: int  # of the layout
+    slot: int
+    code: Code
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +59,23 @@ class Entries:
     """Entries of some indexes: those that rows ask for, and those that are there."""
 
     indexes: NDArray[np.int64]  # numbers of the layout
-    expected: NDArray[np.bool_]  # from a row; else from the index itself
-    rows: pa.Array  # the primary key's columns, which identify the row
-    keys: pa.Array
+    sides: NDArray[np.int64]  # see scrub.codec.kv.sides
+    rows: pa.Array  # the primary key's columns, which identify the row; empty where nobody knows
+    keys: pa.Array  # of entries that are there, as they are
     values: pa.Array  # without checksum
     bad: list[BadPair]
+    unfit: list[UnfitValue]
     lost: bool  # a row could not be read, so that not all that is expected is known
+
+    @property
+    def expected(self) -> NDArray[np.bool_]:
+        """Those that rows ask for."""
+        return (self.sides == EXPECTED) | (self.sides == PARTIAL)
+
+    @property
+    def doubtful(self) -> NDArray[np.bool_]:
+        """Rows of which nobody knows what they ask for."""
+        return self.sides == DOUBTFUL
 
 
 def entries(layout: Layout, wanted: Sequence[int], keys: pa.Array, values: pa.Array) -> Entries:
@@ -50,16 +85,18 @@ def entries(layout: Layout, wanted: Sequence[int], keys: pa.Array, values: pa.Ar
     a row in the same batch.
     """
     batch = batch_of(keys, values)
-    bad, numbers, rows, row_ends, entry_keys, key_ends, entry_values, value_ends, lost = _entries(
+    bad, unfit, numbers, rows, entry_keys, entry_values, ends, lost = _entries(
         batch, np.array(wanted, dtype=np.int64), layout.numbers(), room_for(layout, batch)
     )
+    row_ends, key_ends, value_ends = (np.ascontiguousarray(of) for of in ends)
     return Entries(
         numbers[:, 0],
-        numbers[:, 1] == 1,
+        numbers[:, 1],
         binary_of(rows, row_ends),
         binary_of(entry_keys, key_ends),
         binary_of(entry_values, value_ends),
         [bad_pair(row) for row in bad.tolist()],
+        [UnfitValue(pair, index, slot, Code(code)) for pair, index, slot, code in unfit.tolist()],
         bool(lost),
     )
 
@@ -93,38 +130,39 @@ def _row_length(index: int, indexes: Numbers, keys: Numbers, spans: Numbers, beg
     return end - begin
 
 
-@inlined
-def _primary_of(index: int, indexes: Numbers) -> int:
-    """The primary index of the table that an index belongs to."""
-    primary = index
-    for number in range(len(indexes)):
-        if indexes[number, IS_PRIMARY] and indexes[number, OWNER] == indexes[index, OWNER]:
-            primary = number
-    return primary
+@compiled
+def _is_partial(index: int, seen: int, tables: Tables) -> bool:
+    """Whether a row lacks a family that has columns; `seen` has a bit for each that it has."""
+    first, last = tables.indexes[index, FAMILIES_FROM], tables.indexes[index, FAMILIES_TO]
+    for family in range(first, last):
+        has_columns = tables.families[family, COLUMNS_FROM] < tables.families[family, COLUMNS_TO]
+        if has_columns and not seen >> min(family - first, _FAMILIES_KEPT) & 1:
+            return True
+    return False
 
 
 @allocating
 def _entries(
     batch: Batch, wanted: Offsets, tables: Tables, room: Room
-) -> tuple[Numbers, Numbers, Octets, Offsets, Octets, Offsets, Octets, Offsets, bool]:
+) -> tuple[Numbers, Numbers, Numbers, Octets, Octets, Octets, Numbers, bool]:
     indexes, keys, families = tables.indexes, tables.keys, tables.families
     key_offsets, value_offsets = batch.key_offsets, batch.value_offsets
     row, spans, out, fault = room.row, room.row.spans, room.out, room.fault
     size = len(out)
     pairs, capacity = len(key_offsets) - 1, len(row.held)
-    most = pairs * max(len(wanted), 1) * max(len(families), 1)
+    most = pairs * max(len(wanted), 1) * max(len(families), 2)
     bad, bad_count = np.empty((0, 6), dtype=np.int64), 0
+    unfit, unfit_count = np.empty((0, 4), dtype=np.int64), 0
     rows = np.empty(32 * pairs + size, dtype=np.uint8)
     entry_keys = np.empty(32 * pairs + size, dtype=np.uint8)
     entry_values = np.empty(32 * pairs + size, dtype=np.uint8)
-    row_ends = np.zeros(most + 1, dtype=np.int64)
-    key_ends = np.zeros(most + 1, dtype=np.int64)
-    value_ends = np.zeros(most + 1, dtype=np.int64)
+    ends = np.zeros((3, most + 1), dtype=np.int64)
+    row_ends, key_ends, value_ends = ends[0], ends[1], ends[2]
     numbers = np.empty((most, 2), dtype=np.int64)
     count, lost = 0, False
     # The row, or entry, that pairs are being added to: its first pair, how many bytes its columns
     # take (negative without a row), how much of `held` it fills, and what it lacks.
-    first_pair, length, used, readable, has_first, goes_on = 0, -1, 0, True, False, False
+    first_pair, length, used, readable, has_first, goes_on, seen = 0, -1, 0, True, False, False, 0
     for pair in range(pairs):
         begin, end = key_offsets[pair], key_offsets[pair + 1]
         size = end - begin + value_offsets[pair + 1] - value_offsets[pair]
@@ -132,8 +170,8 @@ def _entries(
         crowded = goes_on and used + HELD_ROOM * size + PAIR_ROOM > capacity
         continues = goes_on and not crowded
         if not continues:
-            length, used, readable, has_first = -1, 0, not crowded, False
-            lost = lost or crowded
+            first_pair, length, used, readable, has_first = pair, -1, 0, not crowded, False
+            lost, seen = lost or crowded, 0
             forget(spans)
         goes_on = False
         verdict, index, family, in_value, after = examine(batch, pair, used, tables, room)
@@ -146,14 +184,34 @@ def _entries(
         if verdict == INVALID:
             lost = lost or is_primary
             readable = False
+            if not is_primary and not in_value:
+                # No lookup finds it, whatever it says: an entry that no row asks for.
+                for position in range(len(wanted)):
+                    if wanted[position] != index:
+                        continue
+                    start, stop = value_offsets[pair], value_offsets[pair + 1]
+                    start = payload(batch.values, start, stop, fault)
+                    size = 0
+                    if start >= 0:
+                        size = copy_octets(batch.values, start, stop, out, 0)
+                    entry_values = appended(entry_values, value_ends, count, out, size)
+                    size = copy_octets(batch.keys, begin, end, out, 0)
+                    entry_keys = appended(entry_keys, key_ends, count, out, size)
+                    rows = appended(rows, row_ends, count, out, 0)
+                    numbers[count, 0], numbers[count, 1] = index, ACTUAL
+                    count += 1
             if not is_primary or not (continues or in_value):
                 continue
         else:
             has_first = has_first or families[family, FAMILY_ID] == 0
             used = after
+            seen |= 1 << min(family - indexes[index, FAMILIES_FROM], _FAMILIES_KEPT)
+            unfit, unfit_count = judge_values(
+                unfit, unfit_count, pair, index, family, not continues, tables, room
+            )
         if indexes[index, FAMILIES_TO] - indexes[index, FAMILIES_FROM] > 1:
             if not continues:
-                first_pair, length = pair, _row_length(index, indexes, keys, spans, begin)
+                length = _row_length(index, indexes, keys, spans, begin)
             following = key_offsets[pair + 2] if pair + 1 < pairs else end
             goes_on = _goes_on(batch.keys, begin, length, end, following)
         primary = index
@@ -164,38 +222,64 @@ def _entries(
                 fail(fault, Code.NO_FIRST_FAMILY, length)
                 bad = noted(bad, bad_count, first_pair, MISSING, index, fault, False)
                 bad_count += 1
-            if not has_first or not readable:
+            if not readable:
                 continue
+            if has_first:
+                unfit, unfit_count = judge_nulls(
+                    unfit, unfit_count, first_pair, index, tables, room
+                )
         else:
-            primary = _primary_of(index, indexes)
+            primary = primary_of(index, tables)
         for position in range(len(wanted)):
             target = wanted[position]
             if indexes[target, OWNER] != indexes[index, OWNER]:
                 continue
             if not is_primary and target != index:
                 continue
-            first, last = family, family + 1
+            first, last, side = family, family + 1, ACTUAL
             if is_primary:
                 first, last = indexes[target, FAMILIES_FROM], indexes[target, FAMILIES_TO]
+                side = PARTIAL if _is_partial(index, seen, tables) else EXPECTED
+                if not has_first or is_doubtful(target, tables, room):
+                    side = DOUBTFUL
+            if side == DOUBTFUL:
+                for mark in range(DOUBTFUL, OTHERWISE + 1):
+                    if mark == OTHERWISE and not tells_two_rows(primary, tables, room):
+                        continue
+                    entry_values = appended(entry_values, value_ends, count, out, 0)
+                    entry_keys = appended(entry_keys, key_ends, count, out, 0)
+                    if mark == DOUBTFUL:
+                        size = put_row_key(primary, tables, row, out, 0)
+                    else:
+                        size = put_row_key_of_value(primary, tables, row, out, 0)
+                    rows = appended(rows, row_ends, count, out, size)
+                    numbers[count, 0], numbers[count, 1] = target, mark
+                    count += 1
+                continue
             for of_family in range(first, last):
                 size = put_payload(target, of_family, tables, row, out, 0)
                 if size < 0:
                     continue
                 entry_values = appended(entry_values, value_ends, count, out, size)
-                size = put_index_key(target, families[of_family, FAMILY_ID], tables, row, out, 0)
+                if is_primary:
+                    family_id = families[of_family, FAMILY_ID]
+                    size = put_index_key(target, family_id, tables, row, out, 0)
+                else:
+                    size = copy_octets(batch.keys, begin, end, out, 0)
                 entry_keys = appended(entry_keys, key_ends, count, out, size)
-                size = put_row_key(primary, tables, row, out, 0)
+                size = 0
+                if tells_row(primary, tables, room):
+                    size = put_row_key(primary, tables, row, out, 0)
                 rows = appended(rows, row_ends, count, out, size)
-                numbers[count, 0], numbers[count, 1] = target, is_primary
+                numbers[count, 0], numbers[count, 1] = target, side
                 count += 1
     return (
         bad[:bad_count],
+        unfit[:unfit_count],
         numbers[:count],
         rows[: row_ends[count]],
-        row_ends[: count + 1],
         entry_keys[: key_ends[count]],
-        key_ends[: count + 1],
         entry_values[: value_ends[count]],
-        value_ends[: count + 1],
+        ends[:, : count + 1].copy(),
         lost,
     )

@@ -54,6 +54,10 @@ class Code(IntEnum):
     SPELLING = 38
     BOOL = 39
     NO_FIRST_FAMILY = 40
+    RANGE = 41
+    DIGITS = 42
+    UTF8 = 43
+    TOO_LONG = 44
 
 
 TEXTS = {
@@ -98,6 +102,10 @@ TEXTS = {
     Code.SPELLING: "the one spelling that this value has",
     Code.BOOL: "a boolean, 0a or 0b",
     Code.NO_FIRST_FAMILY: "a pair of family 0, which every row has",
+    Code.RANGE: "a value in the range of the column's type",
+    Code.DIGITS: "no more digits than the column's type has",
+    Code.UTF8: "text in UTF-8",
+    Code.TOO_LONG: "no more characters than the column's type has",
 }
 
 

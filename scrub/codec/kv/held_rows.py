@@ -6,14 +6,15 @@
     PART, PART_END      of a composite the part that came from the value; -1 without
     SOURCE, SOURCE_END  where the column's bytes are in the key; -1 if it is not in the key
     TURNED, PROVEN      whether those bytes are descending, and are known to be canonical
+    SUSPECT             1 where key and value disagree, or the value cannot be the column's
 """
 
 from typing import NamedTuple
 
 from scrub.codec.kv.compiled import Fault, Numbers, Octets, inlined
 
-HELD, HELD_END, PART, PART_END, SOURCE, SOURCE_END, TURNED, PROVEN = range(8)
-SPAN = 8
+HELD, HELD_END, PART, PART_END, SOURCE, SOURCE_END, TURNED, PROVEN, SUSPECT = range(9)
+SPAN = 9
 
 
 class Row(NamedTuple):
@@ -37,6 +38,7 @@ def forget(spans: Numbers) -> None:
     """Start with a row of which nothing is known."""
     for slot in range(len(spans)):
         spans[slot, HELD] = spans[slot, PART] = spans[slot, SOURCE] = -1
+        spans[slot, SUSPECT] = 0
 
 
 @inlined

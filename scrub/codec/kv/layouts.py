@@ -22,13 +22,15 @@ STORED, PART = 0, 1
 
 # Columns of Layout.indexes
 TABLE_ID, INDEX_ID, KEY_FROM, SUFFIX_FROM, SUFFIX_TO, UNIQUE, IS_PRIMARY = range(7)
-FAMILIES_FROM, FAMILIES_TO, OWNER = 7, 8, 9
+FAMILIES_FROM, FAMILIES_TO, OWNER, DOMAINS_FROM, DOMAINS_TO = 7, 8, 9, 10, 11
 # Columns of Layout.keys
-SLOT, KIND, DESCENDING, NULLABLE = range(4)
+SLOT, KIND, DESCENDING, IDENTIFIES = range(4)
 # Columns of Layout.families
 FAMILY_ID, FORM, COLUMNS_FROM, COLUMNS_TO = range(4)
 # Columns of Layout.columns
-COLUMN_ID, COLUMN_SLOT, COLUMN_KIND, ROLE, COLUMN_NULLABLE = range(5)
+COLUMN_ID, COLUMN_SLOT, COLUMN_KIND, ROLE = range(4)
+# Columns of Layout.domains, which has a row for each slot of a table
+RULE, LOW, HIGH, NEVER_NULL, DOMAIN_KIND = range(5)
 
 
 class Tables(NamedTuple):
@@ -38,6 +40,7 @@ class Tables(NamedTuple):
     keys: Numbers
     families: Numbers
     columns: Numbers
+    domains: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +52,12 @@ class Layout:
     keys: Numbers
     families: Numbers
     columns: Numbers
+    domains: Numbers
     slots: int
     names: tuple[str | None, ...]  # of the indexes; None is the primary one
 
     def numbers(self) -> Tables:
-        return Tables(self.indexes, self.keys, self.families, self.columns)
+        return Tables(self.indexes, self.keys, self.families, self.columns, self.domains)
 
     def primary(self, table: int) -> int:
         """The number of a table's primary index."""
@@ -75,10 +79,11 @@ def layout_of(tables: Sequence[KvTable]) -> Layout:
         maker.add(number, table)
     return Layout(
         tables=tuple(tables),
-        indexes=_array(maker.indexes, 10),
+        indexes=_array(maker.indexes, 12),
         keys=_array(maker.keys, 4),
         families=_array(maker.families, 4),
-        columns=_array(maker.columns, 5),
+        columns=_array(maker.columns, 4),
+        domains=_array(maker.domains, 5),
         slots=max(len(table.columns) for table in tables),
         names=tuple(maker.names),
     )
@@ -94,12 +99,14 @@ class _Maker:
         self.keys: list[tuple[int, ...]] = []
         self.families: list[tuple[int, ...]] = []
         self.columns: list[tuple[int, ...]] = []
+        self.domains: list[tuple[int, ...]] = []
         self.names: list[str | None] = []
 
     def add(self, number: int, table: KvTable) -> None:
         families = table.families
         if all(family.id != 0 for family in families):
             families = (Family(0, ()), *families)  # it is written whether it has columns or not
+        self._add_domains(table)
         of_primary = [(f.id, _form(f), _kept(table, f)) for f in families]
         self._add_index(
             number, table, None, table.primary_index_id, table.primary_key, (), of_primary
@@ -107,6 +114,15 @@ class _Maker:
         for index in table.indexes:
             entries = list(_entries(table, index))
             self._add_index(number, table, index, index.id, index.parts, index.suffix, entries)
+
+    def _add_domains(self, table: KvTable) -> None:
+        in_primary_key = {part.column for part in table.primary_key}
+        for column in table.columns:
+            domain = column.type.domain
+            # A key without a column of the primary key cannot be read at all.
+            never_null = not column.nullable and column.id not in in_primary_key
+            kind = kind_number(column.type)
+            self.domains.append((domain.rule, domain.low, domain.high, never_null, kind))
 
     def _add_index(
         self,
@@ -122,23 +138,16 @@ class _Maker:
         in_primary_key = {part.column for part in table.primary_key}
         for part in (*parts, *(KeyPart(column) for column in suffix)):
             column = table.by_id[part.column]
-            nullable = column.nullable and column.id not in in_primary_key
+            identifies = column.id in in_primary_key
             self.keys.append(
-                (_slot(table, column), kind_number(column.type), part.descending, nullable)
+                (_slot(table, column), kind_number(column.type), part.descending, identifies)
             )
         for family_id, form, kept in families:
             columns_from = len(self.columns)
             for column_id, role in kept:
                 column = table.by_id[column_id]
-                self.columns.append(
-                    (
-                        column_id,
-                        _slot(table, column),
-                        kind_number(column.type),
-                        role,
-                        column.nullable,
-                    )
-                )
+                slot, kind = _slot(table, column), kind_number(column.type)
+                self.columns.append((column_id, slot, kind, role))
             self.families.append((family_id, form, columns_from, len(self.columns)))
         self.indexes.append(
             (
@@ -152,6 +161,8 @@ class _Maker:
                 families_from,
                 len(self.families),
                 owner,
+                len(self.domains) - len(table.columns),
+                len(self.domains),
             )
         )
         self.names.append(index.name if index else None)

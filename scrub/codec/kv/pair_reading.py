@@ -38,6 +38,7 @@ from scrub.codec.kv.held_rows import (
     PROVEN,
     SOURCE,
     SOURCE_END,
+    SUSPECT,
     TURNED,
     Room,
     Row,
@@ -72,9 +73,9 @@ from scrub.codec.kv.layouts import (
     COLUMN_KIND,
     COLUMN_SLOT,
     DESCENDING,
+    IDENTIFIES,
     INDEX_ID,
     KIND,
-    NULLABLE,
     ROLE,
     SLOT,
     STORED,
@@ -127,7 +128,7 @@ def read_columns(
         slot = keys[number, SLOT]
         begin = at
         if is_null(data, at, end):
-            if not keys[number, NULLABLE]:
+            if keys[number, IDENTIFIES]:
                 return fail(fault, Code.NULL, at), h, any_null
             any_null = True
             at += 1
@@ -228,6 +229,7 @@ def read_tuple(
             if columns[found, ROLE] == STORED or fault[0] != Code.COLUMN_TYPE:
                 return at, h
             fail(room.composite, Code.COMPOSITE_TYPE, begin)
+            spans[slot, SUSPECT] = 1
             at = skip_tagged(number, data, after_tag, end, fault)
             if at < 0:
                 return at, h

@@ -140,6 +140,16 @@ def put_row_key(primary: int, tables: Tables, row: Row, out: Octets, at: int) ->
 
 
 @compiled
+def put_row_key_of_value(primary: int, tables: Tables, row: Row, out: Octets, at: int) -> int:
+    """The same by what the value says, where it tells more about a column than the key."""
+    indexes, keys = tables.indexes, tables.keys
+    for number in range(indexes[primary, KEY_FROM], indexes[primary, SUFFIX_FROM]):
+        begin, end = effective(row.spans, keys[number, SLOT])
+        at = put_key(keys[number, KIND], row.held, begin, end, False, out, at)
+    return at
+
+
+@compiled
 def put_bare(kind: int, held: Octets, begin: int, end: int, out: Octets, at: int) -> int:
     out[at] = bare_tag(kind)
     at += 1

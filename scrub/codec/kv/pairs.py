@@ -18,6 +18,7 @@ from scrub.codec.kv.held_rows import (
     PROVEN,
     SOURCE,
     SOURCE_END,
+    SUSPECT,
     TURNED,
     Room,
     Row,
@@ -27,7 +28,6 @@ from scrub.codec.kv.kinds import ARRAY, COLLATED, DECIMAL
 from scrub.codec.kv.layouts import (
     BARE,
     COLUMN_KIND,
-    COLUMN_NULLABLE,
     COLUMN_SLOT,
     COLUMNS_FROM,
     COLUMNS_TO,
@@ -111,10 +111,12 @@ def _judge_parts(
         if spans[slot, HELD] < 0:
             if spans[slot, PART] >= 0:
                 fail(composite, Code.COMPOSITE_OTHER, source)
+                spans[slot, SUSPECT] = 1
             continue
         if spans[slot, PART] < 0:
             if _needs_part(kind, held, spans[slot, HELD], spans[slot, HELD_END]):
                 fail(composite, Code.COMPOSITE_MISSING, source)
+                spans[slot, SUSPECT] = 1
             continue
         if kind == COLLATED:
             continue
@@ -131,6 +133,7 @@ def _judge_parts(
         of_key = put_key(kind, held, begin, end, turned, out, of_part)
         if not same_octets(out, 0, of_part, out, of_part, of_key):
             fail(composite, Code.COMPOSITE_OTHER, source)
+            spans[slot, SUSPECT] = 1
 
 
 @inlined
@@ -235,10 +238,6 @@ def _read_value(
         at, h = read_tuple(value, at, end, columns, first, last, h, room)
         if at < 0:
             return at, h
-    for number in range(first, last):
-        is_null = spans[columns[number, COLUMN_SLOT], HELD] < 0
-        if columns[number, ROLE] == STORED and is_null and not columns[number, COLUMN_NULLABLE]:
-            return fail(fault, Code.NULL, at), h
     return at, h
 
 
@@ -276,9 +275,12 @@ def _verdict(
     at, h = _read_value(value, start, end, index, family, tables, room, h)
     if at < 0:
         return INVALID, index, family, True, h
-    if composite[0] == 0 and family_id == 0:
+    if family_id == 0:
         first, last = tables.families[family, COLUMNS_FROM], tables.families[family, COLUMNS_TO]
+        code, place = composite[0], composite[1]
         _judge_parts(key, tables.columns, first, last, room)
+        if code:  # a part of another type is reported first, and others are suspect all the same
+            composite[0], composite[1] = code, place
     if composite[0]:
         in_value = composite[0] == Code.COMPOSITE_TYPE or composite[1] < 0
         fault[0], fault[1] = composite[0], composite[1] if composite[1] >= 0 else start + 1

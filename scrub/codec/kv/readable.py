@@ -6,18 +6,21 @@
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
-from scrub.codec.kv.faults import Code
+from scrub.codec.kv.compiled import Octets
+from scrub.codec.kv.entries import entries
+from scrub.codec.kv.faults import TEXTS, Code
 from scrub.codec.kv.held_rows import HELD, HELD_END, PART, PART_END
 from scrub.codec.kv.judging import BadPair, judge
 from scrub.codec.kv.kinds import kind_number
 from scrub.codec.kv.layouts import Layout
 from scrub.codec.kv.python_datums import to_python
+from scrub.codec.kv.row_keys import read_keys
 from scrub.codec.kv.rows import decode
 from scrub.model.defect import Value
 from scrub.model.kv import DatumKind, KvTable
@@ -33,17 +36,29 @@ def columns_of(
     layout: Layout, index: int, key: bytes, value: bytes, types: Types
 ) -> dict[str, Value] | None:
     """The columns that a pair of an index holds, by name; None if it cannot be read."""
-    table = layout.tables[0]
     datums, _ = decode(layout, index, pa.array([key]), pa.array([value]))
     (spans,) = datums.spans.tolist()
     if all(span[HELD] < 0 and span[PART] < 0 for span in spans):
         return None
+    return _named(layout, datums.held, spans, types)
+
+
+def key_columns_of(layout: Layout, key: bytes, types: Types) -> dict[str, Value]:
+    """The columns that a key holds, by name, whatever its value is; none if they cannot be read."""
+    read = read_keys(layout, pa.array([key]))
+    (spans,) = read.datums.spans.tolist()
+    return _named(layout, read.datums.held, spans, types)
+
+
+def _named(
+    layout: Layout, held: Octets, spans: Sequence[Sequence[int]], types: Types
+) -> dict[str, Value]:
     found: dict[str, Value] = {}
-    for slot, column in enumerate(table.columns):
+    for slot, column in enumerate(layout.tables[0].columns):
         which = (PART, PART_END) if spans[slot][PART] >= 0 else (HELD, HELD_END)
         begin, end = (spans[slot][place] for place in which)
         if begin >= 0:
-            datum = to_python(kind_number(column.type), datums.held[begin:end].tobytes())
+            datum = to_python(kind_number(column.type), held[begin:end].tobytes())
             found[column.name] = _value(datum, column.type.kind, types.get(column.name))
     return found
 
@@ -57,7 +72,7 @@ def describe_pair(layout: Layout, key: bytes, value: bytes, types: Types) -> str
     """One line about a pair, whatever it is."""
     keys, values = pa.array([key]), pa.array([value])
     bad = judge(layout, keys, values)
-    trouble = f"  ! {trouble_of(bad[0])}" if bad else ""
+    trouble = f"  ! {trouble_of(bad[0])}" if bad else _unfit(layout, keys, values)
     for index in range(len(layout.indexes)):
         datums, _ = decode(layout, index, keys, values)
         if (datums.spans[0, :, HELD] >= 0).any():
@@ -72,6 +87,16 @@ def trouble_of(bad: BadPair) -> str:
     if bad.code is Code.SPELLING:
         return f"not canonical: {where} should differ"
     return f"{where}: expected {bad.expected}"
+
+
+def _unfit(layout: Layout, keys: pa.Array, values: pa.Array) -> str:
+    """What a pair that reads well holds that a column cannot have."""
+    several = len(layout.tables[0].families) > 1  # then NULL here may be a value in another pair
+    for value in entries(layout, [], keys, values).unfit:
+        if value.code is not Code.NULL or not several:
+            column = layout.tables[0].columns[value.slot].name
+            return f"  ! column {column}: expected {TEXTS[value.code]}"
+    return ""
 
 
 def path_of(layout: Layout, index: int, key: bytes, columns: Mapping[str, Value]) -> str:
