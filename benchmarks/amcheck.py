@@ -62,6 +62,27 @@ def without_unique(*statements: str) -> tuple[str, ...]:
     return (update.format("false", index), *statements, update.format("true", index))
 
 
+def adding(table: str, number: int) -> str:
+    """A function for an index on that table."""
+    return (
+        f"CREATE OR REPLACE FUNCTION public.of_{table}(int) RETURNS int IMMUTABLE LANGUAGE sql "
+        f"AS 'SELECT $1 + {number}'"
+    )
+
+
+def reversing() -> str:
+    """Replace the comparison of the class that has only this of its own."""
+    return OWN_CLASS[0].replace("CREATE", "CREATE OR REPLACE").replace("($1, $2)", "($2, $1)")
+
+
+OWN_CLASS = (
+    "CREATE FUNCTION public.own_cmp(int, int) RETURNS int IMMUTABLE LANGUAGE sql "
+    "AS 'SELECT btint4cmp($1, $2)'",
+    "CREATE OPERATOR CLASS own FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, "
+    "OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 public.own_cmp(int, int)",
+)
+"""An operator class with the operators of the usual one."""
+
 DAMAGES = (
     Damage("sound", "none"),
     Damage(
@@ -89,6 +110,24 @@ DAMAGES = (
         "the comparison function changed",
         (compare_by_rest(100),),
         index="CREATE INDEX odd_k ON odd (k odd) INCLUDE (s)",
+    ),
+    Damage(
+        "borrowed",
+        "the same, of a class with the usual operators",
+        (reversing(),),
+        index="CREATE INDEX borrowed_k ON borrowed (k own) INCLUDE (s)",
+    ),
+    Damage(
+        "replaced",
+        "a function replaced, values still in order",
+        (adding("replaced", 2),),
+        index="CREATE INDEX replaced_k ON replaced (public.of_replaced(k))",
+    ),
+    Damage(
+        "covered",
+        "the same, of an index that holds the argument",
+        (adding("covered", 2),),
+        index="CREATE INDEX covered_k ON covered (public.of_covered(k)) INCLUDE (k)",
     ),
     Damage(
         "clash_unseen",
@@ -159,7 +198,7 @@ def _version(programs: Path) -> tuple[int, str]:
 def damage_all(server: Server) -> None:
     """Make all tables, and damage their indexes."""
     database = server.database
-    database.run(*ODD_CLASS)
+    database.run(*ODD_CLASS, *OWN_CLASS, adding("replaced", 1), adding("covered", 1))
     for damage in DAMAGES:
         database.run(*table_for_edits(damage.name, damage.rows))
         if damage.index:

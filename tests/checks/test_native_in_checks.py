@@ -106,18 +106,20 @@ def test_the_plan_says_which_indexes_cannot_be_read_and_why(
         "CREATE INDEX t_brin ON t USING brin (place)",
         "CREATE INDEX t_hash ON t USING hash (place)",
         "CREATE INDEX t_lower ON t (lower(word))",
+        "CREATE INDEX t_held ON t (upper(word)) INCLUDE (word)",
         "CREATE INDEX t_invalid ON t (place)",
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 't_invalid'::regclass",
         "ANALYZE t",
     )
     content = yaml.safe_load(catalog.read_text())
-    named = ("gin", "gist", "brin", "hash", "lower", "invalid", "gone")
+    named = ("gin", "gist", "brin", "hash", "lower", "held", "invalid", "gone")
     content["tables"]["t"]["indexes"] |= {f"t_{name}": {"native": True} for name in named}
     catalog.write_text(yaml.safe_dump(content, sort_keys=False))
     code, output, messages = scrub("--explain")
     assert code == 0, messages
     walked, _, rest = output.partition("Will not be looked at")
     assert "t.t_lower: heap reading only, since it has expressions" in walked
+    assert "t.t_held: entries, then rows, at one snapshot" in walked
     assert "about 102 rows" in walked
     for method in ("gin", "gist", "brin", "hash"):
         reason = f"only B-trees can be read in their order; it is {method}"
