@@ -19,6 +19,7 @@ from scrub.app.check_native import (
     plan_native_indexes,
 )
 from scrub.app.computed_columns import with_computed_columns
+from scrub.app.lazy_spark import LazySpark
 from scrub.app.selection import select_tables
 from scrub.app.state_directory import state_directory
 from scrub.app.table_errors import demand_a_look, raise_mistakes, together
@@ -133,7 +134,7 @@ def _prepared(
     run_id, kept_in = uuid.uuid4().hex[:12], state_directory()
     with ExitStack() as stack:
         options = spark_options or SparkOptions()
-        lazy = _LazySpark(spark, options, on_progress, stack, may_be_few=len(zones) == 1)
+        lazy = LazySpark(spark, options, on_progress, stack, may_be_few=len(zones) == 1)
         yield [
             _Preparation(
                 request=request,
@@ -151,38 +152,6 @@ def _prepared(
 
 
 @dataclass(slots=True)
-class _LazySpark:
-    """Spark, started when it is first needed; one session for each time zone."""
-
-    given: "SparkSession | None"
-    options: SparkOptions
-    on_progress: ProgressListener
-    stack: ExitStack
-    may_be_few: bool  # whether the rows of the first plan are all that is read
-    seconds_starting: float = 0.0  # which says nothing about the check's speed
-    sessions: "list[SparkSession]" = field(default_factory=list)
-    in_zones: "dict[str, SparkSession]" = field(default_factory=dict)
-
-    def session(self, zone: str, few_rows: bool) -> "SparkSession":
-        if not self.sessions:
-            from scrub.spark.session import spark_session
-
-            self.on_progress(Progress(phase="starting Spark"))
-            began = time.monotonic()
-            few_rows = few_rows and self.may_be_few
-            session = spark_session(self.given, self.options, few_rows, zone)
-            self.sessions.append(self.stack.enter_context(session))
-            self.seconds_starting = time.monotonic() - began
-        if zone not in self.in_zones:
-            from scrub.spark.time_zone import in_time_zone
-
-            # Whether an index needs it is asked when it is known what is checked.
-            zoned = in_time_zone(self.sessions[0], zone, needed=False)
-            self.in_zones[zone] = self.stack.enter_context(zoned)
-        return self.in_zones[zone]
-
-
-@dataclass(slots=True)
 class _Preparation:
     """The tables of one time zone, with their stores opened; Spark starts when it is needed."""
 
@@ -190,7 +159,7 @@ class _Preparation:
     catalog: Catalog
     tables: "tuple[Table, ...]"
     time_zone: str
-    spark: _LazySpark
+    spark: LazySpark
     on_progress: ProgressListener
     resources: ExitStack  # what is open while the check runs
     kept_in: Path | None  # where sums are kept, in case the check is interrupted
