@@ -60,6 +60,7 @@ fuzz: setup ## mutate a million pairs and compare every verdict with the referen
 torture: setup ## every campaign at length: trials, interleavings, kills under load; needs an hour
 	SCRUB_EVERY_TRIAL=1 $(BIN)/pytest -q tests/checks/test_detection.py
 	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/backfill/test_state_machine.py
+	SCRUB_TRIGGER_TRIALS=300 $(BIN)/pytest -q tests/backfill/test_trigger_trials.py
 	SCRUB_TRIALS=200 $(BIN)/pytest -q tests/repair/test_delta_repair_trials.py \
 	    tests/repair/test_postgres_repair_trials.py tests/repair/test_pair_campaign.py
 	SCRUB_TRIALS=500 $(BIN)/pytest -q tests/repair/test_delta_beside_trials.py \
