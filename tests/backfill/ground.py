@@ -65,6 +65,7 @@ class Ground:
     method: Method
     schema: str = "public"
     puts_plainly: bool = True
+    owner: str | None = None
     build: PostgresBuild = field(init=False)
     steps: list[Step] = field(default_factory=list)
 
@@ -76,7 +77,9 @@ class Ground:
         with self.database.connect() as connection:
             entries = entries_of(connection, self.schema, self.table, self.table.indexes)
             build = persistently(
-                lambda: begin(connection, self.schema, self.table, entries, self.method, None)
+                lambda: begin(
+                    connection, self.schema, self.table, entries, self.method, None, self.owner
+                )
             )
             runner = uuid.uuid4().hex
             Builds(self.schema).change(connection, build, runner=runner)

@@ -6,7 +6,7 @@ anything, and whatever they are attached to, they first look what they fire for.
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -42,9 +42,12 @@ TAKE_OVER = """
 
 
 @contextmanager
-def a_role(database: Database, *grants: str) -> Iterator[tuple[str, psycopg.Connection[Any]]]:
+def a_role(
+    database: Database, *grants: str, tables: Sequence[str] = ()
+) -> Iterator[tuple[str, psycopg.Connection[Any]]]:
     """A role that may log in and nothing else, and its session."""
     name = f"mallory_{uuid.uuid4().hex[:8]}"
+    database.run(*tables)
     with database.connect() as admin:
         admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'secret'")
         try:
@@ -290,3 +293,39 @@ def test_owner_of_another_index_gets_nothing_into_this_one(database: Database) -
             mallory.execute("INSERT INTO u VALUES (77, 'her own')")
             hers.assert_right()
         ground.assert_right()
+
+
+def test_functions_need_no_more_than_a_role_that_owns_the_index_and_reads_the_table(
+    database: Database,
+) -> None:
+    """Through every state; and whoever owns the table can still add partitions to it."""
+    owner = f"{database.name}_owner"
+    database.run(f"CREATE ROLE {owner}", f"GRANT CREATE ON SCHEMA public TO {owner}")
+    try:
+        with a_role(database, "GRANT SELECT ON t TO {name}", tables=PARTITIONED) as (name, _):
+            database.run(
+                *(f"ALTER TABLE {table} OWNER TO {owner}" for table in ("t", "t_low", "t_high")),
+                f"GRANT SELECT ON t, t_low, t_high TO {name}",
+                ROWS,
+            )
+            ground = Ground(database, kv_table(unique=True), Method.MERGE, owner=name)
+            ground.begin()
+            try:
+                for number, _ in enumerate(walk(ground)):
+                    database.run(
+                        f"SET ROLE {owner}",
+                        f"INSERT INTO t VALUES ({20 + number}, 'n{number}')",
+                        "UPDATE t SET v = v || '!' WHERE k = 1",
+                        f"DELETE FROM t WHERE k = {2 + number}",
+                    )
+                database.run(
+                    f"SET ROLE {owner}",
+                    "CREATE TABLE t_later PARTITION OF t FOR VALUES FROM (200) TO (300)",
+                    "INSERT INTO t VALUES (250, 'later')",
+                    "TRUNCATE t_high",
+                )
+                ground.assert_right()
+            finally:
+                ground.build.close()
+    finally:
+        database.run(f"DROP OWNED BY {owner} CASCADE", f"DROP ROLE {owner}")

@@ -274,7 +274,8 @@ class Trial:
 
     def _compare(self) -> None:
         def held(column: str, relation: str) -> list[tuple[Any, ...]]:
-            return self.database.rows(f"SELECT {column}::text, k FROM {relation} ORDER BY 1, 2")
+            # By value: a wider numeric has more zeros at the end, and is no other number.
+            return self.database.rows(f"SELECT k, {column} FROM {relation} ORDER BY 1, 2")
 
         rows = held(self.column, self.table)
         assert held("v", "t__by_v") == rows

@@ -350,7 +350,73 @@ def test_a_role_that_may_not_is_told_what_it_lacks(
         assert scrub("run orders by_customer") == 2
         assert f"the role {role} does not own orders" in capsys.readouterr().err
         assert scrub("run orders by_customer --execute") == 2
-        assert "permission denied for table orders" in capsys.readouterr().err
+        assert f"the role {role} does not own orders" in capsys.readouterr().err
+        assert left_behind(shop) == []
+    finally:
+        shop.run(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+def published(catalog: Path, shop: Database) -> None:
+    """An index that is public as far as its functions are concerned; nothing was loaded."""
+    begun(catalog)
+    shop.run("UPDATE scrub_builds SET state = 'public'")
+
+
+def test_functions_that_everybody_may_use_are_told_and_renewed(
+    catalog: Path, scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As those are that an earlier version of scrub made."""
+    published(catalog, shop)
+    shop.run("GRANT EXECUTE ON FUNCTION orders__by_customer__keep() TO PUBLIC")
+    assert scrub("status orders") == 0
+    told = capsys.readouterr().out
+    assert "to be renewed: its functions may be used by everybody" in told
+    assert "scrub backfill renew orders by_customer" in told
+    assert scrub("renew orders by_customer") == 0
+    assert "would get new functions. To do it, add --execute" in capsys.readouterr().out
+    assert scrub("status orders --format json") == 0
+    (found,) = json.loads(capsys.readouterr().out)["builds"]
+    assert found["to_renew"] == ["its functions may be used by everybody"]
+    assert scrub("renew orders by_customer --execute --format json") == 0
+    (found,) = json.loads(capsys.readouterr().out)["builds"]
+    assert found["to_renew"] == []
+
+
+def test_only_what_scrub_published_can_be_renewed(
+    catalog: Path, scrub: Scrub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun(catalog)
+    for execute in ("", "--execute"):
+        assert scrub(f"renew orders by_customer {execute}") == 2
+        assert "was not built by scrub, or is not public" in capsys.readouterr().err
+
+
+def test_an_index_whose_column_is_gone_can_be_dropped(
+    catalog: Path, scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published(catalog, shop)
+    shop.run("ALTER TABLE orders DROP COLUMN customer_id")
+    assert scrub("status orders") == 0
+    assert "to be checked: column customer_id is gone" in capsys.readouterr().out
+    assert scrub("drop orders by_customer") == 0
+    assert scrub("drop orders by_customer --execute") == 0
+    assert left_behind(shop) == []
+
+
+def test_index_and_functions_belong_to_the_role_that_is_named(
+    scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A role that may read the table and owns nothing else; a preview finds what it lacks."""
+    role = f"keeper_{shop.name}"
+    assert scrub(f"run orders by_customer --owner {role}") == 2
+    assert f'CREATE ROLE "{role}" NOLOGIN' in capsys.readouterr().err
+    shop.run(f"CREATE ROLE {role}")
+    try:
+        for missing in (f'GRANT SELECT ON "public"."orders" TO "{role}"',):
+            assert scrub(f"run orders by_customer --owner {role}") == 2
+            assert missing in capsys.readouterr().err
+            shop.run(missing)
+        assert scrub(f"run orders by_customer --owner {role}") == 0
         assert left_behind(shop) == []
     finally:
         shop.run(f"DROP OWNED BY {role}", f"DROP ROLE {role}")

@@ -103,7 +103,6 @@ def rehearse(
     relation = find_relation(connection, schema, table.relation)
     with connection.transaction(force_rollback=True):
         _make(Brief(connection), relation, table, entries, method, owner)
-    _demand_owned(connection, schema, table, [relation, *leaves_of(connection, relation)])
 
 
 def _make(
@@ -125,7 +124,12 @@ def _make(
         _demand_immutable(brief, entry)
         for statement in creating(entry, version, method):
             brief.execute(statement)
-        for statement in (*making(entry, duties), *giving(entry, owner)):
+        for statement in making(entry, duties):
+            brief.execute(statement)
+    leaves = leaves_of(brief.connection, relation)
+    _demand_owned(brief.connection, entries[0].schema, table, [relation, *leaves])
+    for entry in entries:
+        for statement in giving(entry, owner):
             brief.execute(statement)
 
 
