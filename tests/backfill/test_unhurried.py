@@ -139,7 +139,7 @@ def test_a_server_without_room_for_a_second_session_gets_brief_chunks(
 
 
 def test_a_cancel_that_comes_late_is_no_failure(database: Database) -> None:
-    with closing(BuildSession(database.url, "public")) as late:
+    with closing(BuildSession(database.url)) as late:
         pid = late.connection.info.backend_pid
 
         def cancel() -> None:
