@@ -19,7 +19,13 @@ from scrub.model.plan import NotChecked
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf, CheckRequest
 from scrub.model.table import Column, Index, Reflects, Table
-from scrub.stores.base import FollowedStore, Following, ReadableStore, SessionProvider
+from scrub.stores.base import (
+    FollowedStore,
+    Following,
+    KeepingStore,
+    ReadableStore,
+    SessionProvider,
+)
 from scrub.stores.reflected import reflected_point
 
 
@@ -76,6 +82,7 @@ class Pins:
                 self._skip(table, index, "it is still being built")
                 return
             table_facts = self._pin_table(table, index, index_facts)
+            upkeep = tuple(self._upkeep(table, index))
         except RelationMismatch as error:
             self._fail(table, index, self._with_the_tables(table, index, error))
         except StoreUnavailable as error:
@@ -87,11 +94,21 @@ class Pins:
                 index=index,
                 table_facts=table_facts,
                 index_facts=index_facts,
-                notes=tuple(_notes(index, shown)),
+                notes=(*_notes(index, shown), *upkeep),
             )
             self.sources.append(source)
             if shown is not None:
                 self.followed[table.name, index.name] = source
+
+    def _upkeep(self, table: Table, index: Index) -> Iterator[str]:
+        """What keeps an index and does not fit its table: it agrees now, and may not for long."""
+        store = self.stores[index.store]
+        if index.store != table.store or not isinstance(store, KeepingStore):
+            return
+        upkeep = store.upkeep(table.relation, index.relation)
+        renew = f"scrub backfill renew {table.name} {index.name} --execute"
+        yield from (f"{told}; renew its functions with {renew}" for told in upkeep.to_renew)
+        yield from upkeep.to_check
 
     def _with_the_tables(self, table: Table, index: Index, error: RelationMismatch) -> ScrubError:
         """What is wrong with an index, and also with its table, when the index was missed first."""

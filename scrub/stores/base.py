@@ -64,6 +64,22 @@ class FollowedStore(Protocol):
         """What an index says of itself; `table` is the relation of its table."""
 
 
+@runtime_checkable
+class KeepingStore(Protocol):
+    """A store in which functions of scrub's own may keep indexes while their table is written."""
+
+    def upkeep(self, table: str, index: str) -> "Upkeep":
+        """How what keeps an index fits its table by now; both are relations that were pinned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What is to be said of it, in words; nothing, if all is well or others keep the index."""
+
+    to_renew: tuple[str, ...] = ()  # what new functions would put in order
+    to_check: tuple[str, ...] = ()  # what only another build, or a repair, would
+
+
 @dataclass(frozen=True, slots=True)
 class EntrySource:
     """Entries of an index as one relation tells them: expected of a table, actual of an index.

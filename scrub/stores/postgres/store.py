@@ -15,7 +15,9 @@ from scrub.model.relation import RelationFacts, Snapshot, Split, SplitKind
 from scrub.model.request import AsOf
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType
-from scrub.stores.base import Compared, EntrySource, SessionProvider
+from scrub.stores.base import Compared, EntrySource, SessionProvider, Upkeep
+from scrub.stores.postgres.building.index_names import IndexNames
+from scrub.stores.postgres.building.standing import standing_if_kept
 from scrub.stores.postgres.column_types import ServerColumn, as_sent, sql_type, value_of
 from scrub.stores.postgres.comparison import Comparison, ServerSide
 from scrub.stores.postgres.connections import (
@@ -153,6 +155,17 @@ class PostgresStore:
                 **values,
             },
         )
+
+    def upkeep(self, table: str, index: str) -> Upkeep:
+        """Functions that were made for another table than this one is by now."""
+        psycopg, connection = require_psycopg(), self.snapshot.connection
+        names = IndexNames(index=index, schema=self.schema, relation_name=index)
+        try:
+            relation = find_relation(connection, self.schema, table)
+            standing = standing_if_kept(connection, relation, names)
+        except psycopg.Error as error:
+            raise StoreUnavailable(f"{index}: {first_line(error)}") from error
+        return Upkeep(standing.to_renew, standing.to_check) if standing else Upkeep()
 
     def frame(
         self,

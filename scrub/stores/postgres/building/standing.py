@@ -67,6 +67,15 @@ def standing_of(
     return Standing(names.index, (*to_renew, *moved), tuple(lost))
 
 
+def standing_if_kept(
+    connection: "psycopg.Connection[Any]", relation: ServerRelation, names: IndexNames
+) -> Standing | None:
+    """The same for an index that may be kept by others: None if no function of scrub's is there."""
+    wanted = [names.name_with("keep"), names.name_with("truncate")]
+    found = connection.execute(_FUNCTIONS, (names.schema, wanted, relation.oid)).fetchone()
+    return standing_of(connection, relation, names) if found else None
+
+
 def _about_rights(roles: set[str]) -> Iterator[str]:
     if roles:
         yield f"its functions may be used by {', '.join(sorted(roles))}"
