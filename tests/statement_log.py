@@ -60,12 +60,13 @@ class LoggingServer:
                 found.append(sent[1])
         return found
 
-    def called(self, database: str) -> set[str]:
-        """The look-alikes that were called, and where."""
+    def called(self, database: str, application: str) -> set[str]:
+        """The look-alikes that sessions of that name called, and where."""
         return {
             f"{record['message'].removeprefix(CALLED)} in {record.get('statement', '?')[:200]}"
             for record in self.lines(database)
             if record.get("message", "").startswith(CALLED)
+            and record.get("application_name", "") == application
         }
 
 

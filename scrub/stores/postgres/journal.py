@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrub.model.repair import Action, ActionKind, Entry
+from scrub.stores.postgres.own_relations import demand_own
 from scrub.stores.postgres.quoting import qualified
 from scrub.stores.repairing import Applied, JournalRecord, RowImages, RunRecord
 
@@ -47,6 +48,7 @@ class PostgresJournal:
                 written timestamptz NOT NULL DEFAULT clock_timestamp(), images json,
                 PRIMARY KEY (run, number))"""
         )
+        demand_own(connection, self.runs_relation, self.relation)
         if not self._has_images(connection):  # a journal of an earlier version
             connection.execute(f"ALTER TABLE {self.relation} ADD COLUMN images json")
 

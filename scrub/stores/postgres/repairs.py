@@ -292,13 +292,16 @@ class PostgresRepairs:
                 self._run = None
 
     def runs(self) -> list[RunRecord]:
-        return self._journal.runs(self.connection)
+        with told_in_words():
+            return self._journal.runs(self.connection)
 
     def journal(self, run: str) -> list[JournalRecord]:
-        return self._journal.records(self.connection, run)
+        with told_in_words():
+            return self._journal.records(self.connection, run)
 
     def forget(self, before: datetime) -> int:
-        return self._journal.forget(self.connection, before)
+        with told_in_words():
+            return self._journal.forget(self.connection, before)
 
     def _expected(
         self, brief: Brief, table: Table, index: Index, actions: Sequence[Action]

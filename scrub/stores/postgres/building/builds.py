@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from scrub.model.build import Method, State
+from scrub.stores.postgres.own_relations import demand_own
 from scrub.stores.postgres.quoting import literal, qualified
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Builds:
                 retried bigint NOT NULL DEFAULT 0, conflicts bigint NOT NULL DEFAULT 0,
                 PRIMARY KEY (build, phase, number))"""
         )
+        demand_own(connection, self.builds, self.ranges)
 
     def are_there(self, connection: "psycopg.Connection[Any]") -> bool:
         row = connection.execute("SELECT to_regclass(%s)", (self.builds,)).fetchone()

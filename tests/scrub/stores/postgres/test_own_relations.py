@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A journal that a stranger put there first is not written to: his trigger would run as we are."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from scrub.errors import UsageError
+from scrub.stores.postgres.building.builds import Builds
+from scrub.stores.postgres.connections import connect, conninfo_of
+from scrub.stores.postgres.journal import PostgresJournal
+from scrub.stores.repairing import RunRecord
+from tests.postgres_server import Database
+
+
+@pytest.fixture
+def stranger(database: Database) -> Iterator[str]:
+    role = f"stranger_{database.name[-8:]}"
+    database.run(f"CREATE ROLE {role}", f"GRANT CREATE ON SCHEMA public TO {role}")
+    yield role
+    database.run(f"DROP OWNED BY {role} CASCADE", f"DROP ROLE {role}")
+
+
+def test_a_strangers_journal_is_refused_and_his_trigger_never_runs(
+    database: Database, stranger: str
+) -> None:
+    database.run(
+        f"SET ROLE {stranger}",
+        "CREATE TABLE scrub_runs (run text PRIMARY KEY, command text, table_name text,"
+        " started timestamptz, finished timestamptz, undoes text)",
+        "CREATE FUNCTION public.ran() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$BEGIN RAISE EXCEPTION 'the trigger ran as %', current_user; END$$",
+        "CREATE TRIGGER ran BEFORE INSERT ON scrub_runs FOR EACH ROW EXECUTE FUNCTION ran()",
+        "CREATE TABLE scrub_builds (id bigint PRIMARY KEY)",
+    )
+    record = RunRecord(run="r", command="repair", table="t", started=datetime.now(UTC))
+    with connect(conninfo_of(database.url, {})) as connection:
+        with pytest.raises(UsageError, match=f"scrub_runs belongs to the role {stranger}") as why:
+            PostgresJournal("public").begin(connection, record)
+        assert "OWNER TO" in str(why.value.hint)
+        connection.rollback()
+        with pytest.raises(UsageError, match=f"scrub_builds belongs to the role {stranger}"):
+            Builds("public").create(connection)
+        connection.rollback()
+    database.run(
+        "DROP TABLE scrub_runs, scrub_builds CASCADE",
+    )
+    with connect(conninfo_of(database.url, {})) as connection:
+        PostgresJournal("public").begin(connection, record)
+        Builds("public").create(connection)
