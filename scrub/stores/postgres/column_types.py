@@ -78,6 +78,19 @@ class ServerColumn:
             return None
         return ColumnType(name) if name else None
 
+    def read_as(self, wanted: ColumnType | None) -> ColumnType | None:
+        """The same where the catalog expects a type: a number of any scale may be its decimal.
+
+        So are the columns of an index that a build made, since those of the table may be widened.
+        """
+        if wanted is not None and wanted.name is TypeName.DECIMAL and self.has_any_scale:
+            return wanted
+        return self.type
+
+    @property
+    def has_any_scale(self) -> bool:
+        return self.base == "numeric" and self.modifier < 0
+
     @property
     def refusal(self) -> str:
         """Why it cannot be compared."""
@@ -113,6 +126,8 @@ def value_of(column: ServerColumn, wanted: ColumnType) -> str:
         return f"pg_catalog.textin(pg_catalog.enum_out({name}))"
     if column.base == "numeric" and wanted.name is TypeName.STRING:
         return f"pg_catalog.trim_scale({name})::pg_catalog.text"
+    if column.has_any_scale and wanted.name is TypeName.DECIMAL:
+        return name  # a cast would round, and call equal what is not
     if column.base == _base_of(wanted) and wanted.name is not TypeName.DECIMAL:
         return name
     return f"{name}::{sql_type(wanted)}"

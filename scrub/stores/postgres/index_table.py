@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scrub.codec.arrow_types import to_arrow
-from scrub.errors import RelationMismatch
+from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.model.entry_shape import MARK, EntryShape, Tombstones
 from scrub.model.table import Column
 from scrub.stores.postgres.building.briefly import Brief
@@ -109,7 +109,7 @@ class IndexTable:
     def _found(self, rows: Sequence[Sequence[Any]], whole: bool) -> FoundEntries:
         width = len(self.shape.columns)
         columns = [
-            pa.array([row[2 + n] for row in rows], to_arrow(column.type))
+            in_type([row[2 + n] for row in rows], column)
             for n, column in enumerate(self.shape.columns)
         ]
         return FoundEntries(
@@ -217,3 +217,14 @@ def lists_of(table: pa.Table) -> list[object]:
 def in_types(columns: Sequence[Column], entries: pa.Table) -> pa.Table:
     schema = pa.schema([(column.name, to_arrow(column.type)) for column in columns])
     return entries.select(schema.names).cast(schema)
+
+
+def in_type(values: Sequence[Any], column: Column) -> Any:
+    """Values of one column in Arrow; raises StoreUnavailable for one that its type cannot hold."""
+    try:
+        return pa.array(values, to_arrow(column.type))
+    except pa.ArrowInvalid as error:
+        raise StoreUnavailable(
+            f"column {column.name} holds a value that does not fit {column.type}: {error}",
+            hint="correct the value, or the type in the catalog",
+        ) from error

@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from scrub.codec.arrow_types import to_arrow
 from scrub.model.entry_shape import EntryShape
 from scrub.model.index_shape import shape_of
 from scrub.model.table import Column, Index, Table
@@ -15,7 +14,7 @@ from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
 from scrub.stores.postgres.equality import equal, equalities_of
-from scrub.stores.postgres.index_table import arrays_of, lists_of
+from scrub.stores.postgres.index_table import arrays_of, in_type, lists_of
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.relations import columns_of, find_relation
 from scrub.stores.row_entries import columns_believed
@@ -135,10 +134,7 @@ def _bare(name: str) -> str:
 
 
 def typed(rows: Sequence[Sequence[Any]], columns: Sequence[Column]) -> pa.Table:
-    arrays = [
-        pa.array([row[n] for row in rows], to_arrow(column.type))
-        for n, column in enumerate(columns)
-    ]
+    arrays = [in_type([row[n] for row in rows], column) for n, column in enumerate(columns)]
     return pa.table(arrays, names=[column.name for column in columns])
 
 

@@ -74,7 +74,10 @@ def fetch(
     schema = pa.schema(
         [("expected", pa.bool_()), *((name, to_arrow(of_type)) for name, of_type in columns)]
     )
-    return table.rename_columns(schema.names).cast(schema)
+    try:
+        return table.rename_columns(schema.names).cast(schema)
+    except pa.ArrowInvalid as error:
+        raise StoreUnavailable(f"a value does not fit its type: {first_line(error)}") from error
 
 
 def _others_write(connection: Any) -> bool:

@@ -142,7 +142,7 @@ class PostgresStore:
             store=self.name,
             relation=relation,
             snapshot=Snapshot(label=f"snapshot {self.snapshot.identifier}", lasting=False),
-            columns={name: of.type for name, of in described.items()}
+            columns={name: of.read_as(wanted.get(name)) for name, of in described.items()}
             | {name: wanted[name] for name in computed},
             splits=tuple(split for leaf in held for split in leaf.splits()),
             rows=sum(leaf.rows for leaf in held),

@@ -3,6 +3,7 @@
 
 import math
 from collections import Counter
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
+from scrub.errors import StoreUnavailable
 from scrub.model.predicate import ColumnTerm, Comparison, LiteralTerm, Operator
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType, TypeName
@@ -199,3 +201,45 @@ def test_texts_that_a_unique_index_should_keep_apart_are_counted(database: Datab
         assert not store._comparison(*sides).unique_rows
     finally:
         store.close()
+
+
+DECIMAL = ColumnType(TypeName.DECIMAL, 10, 2)
+PRICES = (Column(name="id", type=INT), Column(name="price", type=DECIMAL))
+
+
+def _compared(database: Database, entry: str) -> tuple[PostgresStore, EntrySource, EntrySource]:
+    """A row with the price 1.50, and an index whose column is a number of any scale."""
+    database.run(
+        "CREATE TABLE p (id int PRIMARY KEY, price numeric(10,2))",
+        "CREATE TABLE p__i (id int PRIMARY KEY, price numeric)",
+        "INSERT INTO p VALUES (1, 1.5)",
+        f"INSERT INTO p__i VALUES (1, {entry})",
+    )
+    store = PostgresStore(Store(name="shop", kind="postgres", url=database.url))
+    made = [
+        EntrySource(
+            store.pin(relation, None, no_session, PRICES),
+            (term(PRICES[0]),),
+            (term(PRICES[1]),),
+            (),
+        )
+        for relation in ("p", "p__i")
+    ]
+    assert made[1].facts.columns["price"] == DECIMAL
+    return store, made[0], made[1]
+
+
+@pytest.mark.parametrize(("entry", "agrees"), [("1.500", True), ("1.504", False), ("2", False)])
+def test_a_number_of_any_scale_is_compared_exactly_with_a_decimal(
+    database: Database, entry: str, agrees: bool
+) -> None:
+    """As in the index of a build, whose columns have no scale: the table's may be widened."""
+    store, expected, actual = _compared(database, entry)
+    with closing(store):
+        assert store.compare(expected, actual).agrees is agrees
+
+
+def test_a_number_that_no_decimal_of_the_catalog_is_has_no_name(database: Database) -> None:
+    store, expected, actual = _compared(database, "1.504")
+    with closing(store), pytest.raises(StoreUnavailable, match="does not fit its type"):
+        store.entries_that_differ(expected, actual, store.compare(expected, actual))
