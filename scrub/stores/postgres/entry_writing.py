@@ -31,7 +31,7 @@ from scrub.stores.postgres.row_statements import (
     update_columns,
     update_texts,
 )
-from scrub.stores.postgres.whole_rows import set_exact_texts
+from scrub.stores.postgres.whole_rows import exact_texts
 from scrub.stores.repairing import Image, RowImages
 
 T = TypeVar("T")
@@ -66,7 +66,6 @@ def write_entries(
 ) -> Written[T]:
     """Judge and write; with `undone`, bring back what these changes did, row by row."""
     table.lock(brief)
-    set_exact_texts(brief)
     hindrances = hindrances or IndexHindrances.of(brief.connection, table.relation)
     found = table.find(brief, given, lock=True, whole=True)
     states = EntryStates.of(table.shape, comparable(found.entries), found.marks)
@@ -193,13 +192,14 @@ class _Work:
     ) -> list[tuple[Place, int, int]]:
         brief, table = self.brief, self.table
         if self.undone and any(self.undone[by] for _, by, _ in some):
-            return [
-                (place, number, by)
-                for number, by, _ in some
-                for place in update_texts(
-                    brief, table, names, self.found.places[number], self.undone[by].before[0]
-                )
-            ]
+            with exact_texts(brief):
+                return [
+                    (place, number, by)
+                    for number, by, _ in some
+                    for place in update_texts(
+                        brief, table, names, self.found.places[number], self.undone[by].before[0]
+                    )
+                ]
         moved = update_columns(
             brief,
             table,
@@ -223,12 +223,12 @@ class _Work:
 
     def _insert(self, inserts: Sequence[tuple[int, bool]]) -> list[Place]:
         brief, table, computed = self.brief, self.table, self.hindrances.generated
-        places = [
-            place
-            for image in self._restored(inserts)
-            if image is not None
-            for place in insert_image(brief, table, image, computed)
-        ]
+        images = [image for image in self._restored(inserts) if image is not None]
+        places: list[Place] = []
+        if images:
+            with exact_texts(brief):
+                for image in images:
+                    places += insert_image(brief, table, image, computed)
         if new := [one for one in inserts if not (self.undone and self.undone[one[0]])]:
             dead = [is_dead for _, is_dead in new]
             places += insert_entries(brief, table, self._entries(new), dead, computed)

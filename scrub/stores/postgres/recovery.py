@@ -26,7 +26,6 @@ from scrub.stores.postgres.lost_rows import generated_columns, settle_rows
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.repairs import PostgresRepairs, told_in_words
 from scrub.stores.postgres.row_demands import among, entries_due, key_columns
-from scrub.stores.postgres.whole_rows import set_exact_texts
 from scrub.stores.postgres.write_batches import refusing_errors
 from scrub.stores.recovering import kept_indexes, put_of, row_shape
 from scrub.stores.repairing import Applied, JournalRecord, Reason, RowImages
@@ -165,7 +164,6 @@ class RecoveringPostgres(PostgresRepairs):
         shape = shape_of(table, index)
         entry = entry_sql(brief.connection, self.schema, table, index)
         _, due = entries_due(brief, entry, self.schema, table, shape, key)
-        set_exact_texts(brief)
         found = IndexTable.of(brief, self.schema, shape).find(brief, due, lock=True, whole=True)
         values = comparable(found.entries)
         there = [n for n, v in enumerate(values) if v in comparable(due)]
