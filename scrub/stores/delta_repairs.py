@@ -40,7 +40,7 @@ from scrub.stores.delta_runs import DeltaRuns, last_committed, repair_mark
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, require_writable
 from scrub.stores.delta_undo import Undo, values_of
 from scrub.stores.delta_writes import DeltaWriter, commit_states
-from scrub.stores.entry_states import DAMAGED, Values, comparable, identity
+from scrub.stores.entry_states import DAMAGED, Values, comparable, identity, with_zeros_of
 from scrub.stores.locations import normalise
 from scrub.stores.recovering import by_key, key_names, plain_shape
 from scrub.stores.repairing import (
@@ -271,8 +271,9 @@ class DeltaRepairs:
             applied = judge(changes, demanded.entries, found.states)
             judged[:] = [_Judged(applied, demanded)]
             gone = found.removed_by(changes, applied)
-            rows = found.in_place_of(given, gone)
-            told = _Told(shape, found, found.images(), from_table(given, shape.columns))
+            exact = with_zeros_of(demanded.entries, given)
+            rows = found.in_place_of(exact, gone)
+            told = _Told(shape, found, found.images(), from_table(exact, shape.columns))
             contents = [
                 told.content(action, changes[number], result, gone[number])
                 for number, (action, result) in enumerate(zip(actions, applied, strict=True))

@@ -124,7 +124,7 @@ def test_a_defect_that_does_not_fit_the_index_is_refused(entry: Entry) -> None:
 
 @pytest.mark.parametrize("kind", RULES)
 def test_a_defect_that_names_another_row_than_its_entry_does_is_refused(kind: DefectKind) -> None:
-    """Formerly the row that it named was asked: it has no such entry, so a right one was deleted."""
+    """Formerly the row that it named was asked, which has no such entry: a right one went."""
     plan = plan_repair([replace(defect(kind), primary_key={"k": 2})], {"t": kv_table()})
     assert plan.actions == ()
     assert "does not fit the index" in plan.refusals[0].reason

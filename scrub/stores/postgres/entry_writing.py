@@ -170,7 +170,7 @@ class _Work:
             return [name for name in differing if name not in self.hindrances.generated]
         there, wanted = self._values_found(number), self._values_given(by)
         names = self.table.shape.names
-        return [n for n, a, b in zip(names, there, wanted, strict=True) if repr(a) != repr(b)]
+        return [n for n, a, b in zip(names, there, wanted, strict=True) if a != b]
 
     def _update(self, updates: Sequence[tuple[int, int, bool]]) -> dict[Place, tuple[int, int]]:
         """Change rows in their place; where each is now, with its numbers found and given."""

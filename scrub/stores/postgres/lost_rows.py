@@ -68,7 +68,7 @@ def settle_rows(
         free = [a for a, why in zip(actions, hindrances, strict=True) if why is None]
         written = [name for name in look.described if name not in look.generated]
         told = [telling(action, written) for action in free]
-        judged = iter(settled(told, look.views(told)) if told else [])
+        judged = iter(settled(table, told, look.views(told)) if told else [])
         return [next(judged) if why is None else why for why in hindrances]
 
 

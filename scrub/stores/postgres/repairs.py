@@ -24,7 +24,7 @@ from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import GaveWay
-from scrub.stores.entry_states import Values, comparable
+from scrub.stores.entry_states import Values, comparable, with_zeros_of
 from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.briefly import Brief, briefly, patience
 from scrub.stores.postgres.building.entry_sql import entry_sql
@@ -152,6 +152,7 @@ class PostgresRepairs:
             relation.lock(brief)
             hindrances = IndexHindrances.of(brief.connection, relation.relation)
             expected = self._expected(brief, table, index, actions)
+            exact = with_zeros_of(expected, given)
 
             def attempt(numbers: Sequence[int]) -> list[Applied]:
                 some = [changes[number] for number in numbers]
@@ -159,7 +160,7 @@ class PostgresRepairs:
                 written = write_entries(
                     brief,
                     relation,
-                    given.take(pa.array(numbers, pa.int64())),
+                    exact.take(pa.array(numbers, pa.int64())),
                     lambda states: judge(some, now, states),
                     hindrances,
                 )
