@@ -140,11 +140,8 @@ class _Work:
             return
         left = {by: list(images.after) for by, images in enumerate(self.undone) if images}
         for number, by in self.states.deletes.items():
-            image = self.found.images[number]
-            if by in left and image not in left[by]:
-                raise NotWritten(_CHANGED_SINCE, is_conflict=True)
             if by in left:
-                left[by].remove(image)
+                left[by].remove(self._as_left(self.found.images[number], left[by]))
         for number, by, _ in self.states.updates:
             images = self.undone[by]
             for name in _differing(images.before[0], images.after[0]) if images else ():
@@ -156,6 +153,25 @@ class _Work:
                 f"{self.table.relation.label} no longer has the column {', '.join(absent)}, so "
                 "what was there cannot be restored"
             )
+
+    def _as_left(self, image: Image, left: Sequence[Image]) -> Image:
+        """Which of the rows that a repair left this is; columns that came since must be empty."""
+        for one in left:
+            if image.items() >= one.items():
+                new = [
+                    n
+                    for n in image.keys() - one.keys() - self.hindrances.generated
+                    if image[n] is not None
+                ]
+                if new:
+                    raise NotWritten(
+                        f"{self.table.relation.label} got the column {', '.join(sorted(new))} "
+                        "since, and the entry has a value there; set it to NULL, or delete the "
+                        "entry by hand",
+                        is_conflict=True,
+                    )
+                return one
+        raise NotWritten(_CHANGED_SINCE, is_conflict=True)
 
     # ---- updates ----
 

@@ -21,6 +21,7 @@ from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
 from scrub.stores.postgres.equality import equal, equalities_of, same
 from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.received import received
 from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
 from scrub.stores.postgres.whole_rows import exact_texts, image_of, image_sql
 from scrub.stores.repairing import Image
@@ -112,13 +113,9 @@ class IndexTable:
 
     def _found(self, brief: Brief, rows: Sequence[Sequence[Any]], whole: bool) -> FoundEntries:
         width = len(self.shape.columns)
-        columns = [
-            pa.array([row[2 + n] for row in rows], to_arrow(column.type))
-            for n, column in enumerate(self.shape.columns)
-        ]
         places: list[Place] = [(row[0], row[1]) for row in rows]
         return FoundEntries(
-            entries=pa.table(columns, names=list(self.shape.names)),
+            entries=received([row[2 : 2 + width] for row in rows], self.shape.columns),
             places=places,
             marks=[bool(row[2 + width]) for row in rows] if self.is_marked else None,
             images=self._images(brief, places) if whole and places else [],
