@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeVar
 
+from repair.fitting_records import demand_fitting, is_fitting
 from repair.pacing import Pace
 from repair.recovering_rows import RowRecovery
-from scrub.errors import UsageError
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction
 from scrub.model.table import Table
 from scrub.stores.repairing import Applied, JournalRecord, RepairingStore, RunRecord
@@ -95,7 +95,7 @@ class Executor:
 
     def undo(self, of: str) -> list[tuple[JournalRecord, Applied]]:
         """Take back what a run did, the last first; what was taken back already is passed over."""
-        self._demand_known_indexes(of)
+        demand_fitting(self.table, [r for r in self.store.journal(of) if r.undone_by is None])
         self.store.begin(
             RunRecord(
                 run=self.run,
@@ -113,16 +113,6 @@ class Executor:
             self.tell(len(found))
         self.store.end(self.run)
         return found
-
-    def _demand_known_indexes(self, of: str) -> None:
-        known = {index.name for index in self.table.indexes}
-        for record in self.store.journal(of):
-            if record.kind is not ActionKind.RECOVER and record.index not in known:
-                raise UsageError(
-                    f"run {of} repaired index {record.index} of {self.table.name}, which the "
-                    "catalog no longer has",
-                    hint="put the index back into the catalog, and undo then",
-                )
 
     def _look_again(self, deleted: Sequence[Action]) -> set[str]:
         """Wait for writers, and put back what their rows should have; which defects these were."""
@@ -175,14 +165,13 @@ class Executor:
         for record in self.cut_off:
             if record.command == "repair":
                 journal = self.store.journal(record.run)
-                known = {index.name for index in self.table.indexes}
                 self._look_again(
                     [
                         _action_of(r, self.table.name)
                         for r in journal
                         if r.kind is ActionKind.DELETE
                         and r.after in (None, r.before)
-                        and r.index in known
+                        and is_fitting(self.table, r)
                     ]
                 )
             self.store.end(record.run)

@@ -8,6 +8,7 @@ from scrub.codec.rejected import rejected_rows
 from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action
 from scrub.model.table import Column, Index, Table
+from scrub.stores.entry_states import comparable
 from scrub.stores.repairing import Reason
 
 OUTDATED: Reason = (
@@ -25,10 +26,22 @@ def not_fitting(action: Action, table: Table, index: Index) -> Reason | None:
     if any(entry.keys() != names for entry in entries) or len(key) != len(table.primary_key):
         return OUTDATED
     try:
-        to_table([key], [table.column(name) for name in table.primary_key])
+        if not _is_of_row(action, table, index):
+            return OUTDATED
         return _rejected(action, columns)
     except (KeyError, ValueError, TypeError, ArithmeticError, AttributeError):
         return OUTDATED
+
+
+def _is_of_row(action: Action, table: Table, index: Index) -> bool:
+    """Whether the entry names the row that decides about it: no other row has a say."""
+    keys = [table.column(name) for name in table.primary_key]
+    entry = action.after if action.after is not None else action.before
+    assert entry is not None, "an action has an entry before or after it"
+    own = {c.source: entry[c.name] for c in index.entry if not c.is_expression}
+    named = {name: own[name] for name in table.primary_key}
+    one, other = comparable(to_table([action.primary_key or {}, named], keys))
+    return one == other
 
 
 def _rejected(action: Action, columns: Sequence[Column]) -> Reason | None:

@@ -77,7 +77,9 @@ class Postgres:
         return identifier(name)
 
     def compared(self, value: Value, of_type: ColumnType) -> str:
-        return f"{self.assigned(value, of_type)}::{sql_type(of_type)}"
+        assigned = self.assigned(value, of_type)
+        type_ = f"::{sql_type(of_type)}"
+        return assigned if assigned.endswith(type_) else f"{assigned}{type_}"
 
     def assigned(self, value: Value, of_type: ColumnType) -> str:
         """Without a type, so that the server takes it for a value of the column's."""
@@ -92,6 +94,9 @@ class Postgres:
                 return _number(int(value))
             case TypeName.FLOAT | TypeName.DOUBLE:
                 return _quoted(str(value) if isinstance(value, str) else repr(float(value)))
+            case TypeName.TIMESTAMP:
+                # A column that keeps wall clocks would pass over the zone in a bare literal.
+                return f"{_quoted(str(value))}::{sql_type(of_type)}"
         return _quoted(str(value))
 
 

@@ -31,7 +31,7 @@ def sql_target(store: Store, table: Table, index: Index) -> SqlTarget | str:
 def _in_postgres(store: Store, table: Table, index: Index) -> SqlTarget:
     from scrub.stores.postgres.column_types import value_of
     from scrub.stores.postgres.connections import SEARCH_PATH, connect, conninfo_of
-    from scrub.stores.postgres.quoting import identifier
+    from scrub.stores.postgres.quoting import identifier, literal
     from scrub.stores.postgres.relations import columns_of, find_relation
 
     schema = store.schema or "public"
@@ -59,7 +59,11 @@ def _in_postgres(store: Store, table: Table, index: Index) -> SqlTarget:
             for c in columns
         },
         row=row,
-        settings=(f"SET LOCAL search_path = {SEARCH_PATH}",),
+        # Expressions of rows, and wall clocks that stand for instants, are those of this zone.
+        settings=(
+            f"SET LOCAL TimeZone = {literal(table.time_zone).strip()}",
+            f"SET LOCAL search_path = {SEARCH_PATH}",
+        ),
     )
 
 

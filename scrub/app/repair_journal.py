@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from repair.executing import Executor
+from repair.fitting_records import demand_fitting
 from scrub.app.delta_selection import lazy_session
 from scrub.app.pair_repairs import seen_by_repair
 from scrub.app.repair_stores import open_repairs
@@ -128,14 +129,15 @@ class _Found:
                 hint=f"to have it repaired again: scrub repair table {self.record.table}",
             )
         records = self.store.journal(self.record.run)
+        left = [record for record in records if record.undone_by is None]
+        demand_fitting(seen_by_repair(self.table), left)
         return UndoReport(
             of=self.record.run,
             table=self.record.table,
             started=self.record.started,
             changes=tuple(
                 RememberedChange(index=r.index, kind=r.kind, before=r.before, after=r.after)
-                for r in records
-                if r.undone_by is None
+                for r in left
             ),
             undone_by=_undone_by(records),
         )

@@ -84,6 +84,8 @@ def _read(value: Value, of_type: ColumnType) -> Any:
             return _micros(str(value))
         case TypeName.FLOAT | TypeName.DOUBLE:
             return float(value) if value is not None else None
+        case _ if of_type.is_integer and type(value) is not int:
+            raise ValueError(f"{value!r} is no whole number")  # Arrow would cut 1.5 to 1
     return value
 
 

@@ -243,9 +243,10 @@ def statistics(metadata: Any) -> str:
         nulls[name] = sum(s.null_count for s in found)
         # A row group of NULLs only has no bounds, and needs none.
         valued = [s for s in found if s.num_values]
-        if valued and all(s.has_min_max and _is_bound(s.min, s.max) for s in valued):
-            lowest[name] = min(s.min for s in valued)
-            highest[name] = max(s.max for s in valued)
+        bounds = [_bounds(s) for s in valued if s.has_min_max]
+        if valued and len(bounds) == len(valued) and all(_is_bound(*one) for one in bounds):
+            lowest[name] = min(one[0] for one in bounds)
+            highest[name] = max(one[1] for one in bounds)
     return json.dumps(
         {
             "numRecords": metadata.num_rows,
@@ -254,6 +255,14 @@ def statistics(metadata: Any) -> str:
             "nullCount": nulls,
         }
     )
+
+
+def _bounds(statistics: Any) -> tuple[Any, Any]:
+    """Of one row group; None for times that Python's calendar does not reach."""
+    try:
+        return statistics.min, statistics.max
+    except (OverflowError, ValueError):
+        return None, None
 
 
 def _is_bound(lowest: Any, highest: Any) -> bool:
@@ -275,6 +284,13 @@ def _by_partition(
     groups: dict[tuple[str | None, ...], list[int]] = {}
     for number, row in enumerate(entries.select(list(columns)).to_pylist()):
         texts = tuple(partition_text(row[name]) for name in columns)
+        if "" in texts:
+            name = columns[texts.index("")]
+            raise RelationMismatch(
+                f"the relation is partitioned by {name}, and an empty text there would be read as "
+                "NULL",
+                hint=f"partition it by another column than {name}",
+            )
         groups.setdefault(texts, []).append(number)
     return [
         (dict(zip(columns, texts, strict=True)), entries.take(numbers).drop_columns(list(columns)))

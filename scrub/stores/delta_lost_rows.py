@@ -14,6 +14,7 @@ from scrub.model.repair import Action, Entry
 from scrub.model.table import Table
 from scrub.stores.delta import column_type
 from scrub.stores.delta_entries import find_entries
+from scrub.stores.delta_partitions import not_in_a_partition
 from scrub.stores.delta_rows import key_columns
 from scrub.stores.delta_snapshot import DeltaSnapshot
 from scrub.stores.entry_states import Values, comparable, identity
@@ -38,7 +39,7 @@ def hindrance(snapshot: DeltaSnapshot, action: Action) -> Reason | None:
                 "be taken out again exactly",
                 BY_HAND,
             )
-    return None
+    return not_in_a_partition(snapshot, action.after or {})
 
 
 def index_view(

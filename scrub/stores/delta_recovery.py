@@ -58,7 +58,7 @@ class RecoveringDelta(DeltaRepairs):
                     for action, why in zip(actions, hindrances, strict=True)
                     if why is None
                 ]
-                judged = iter(settled(free, self._views(snapshot, table, free)))
+                judged = iter(settled(table, free, self._views(snapshot, table, free)))
         except RelationMismatch as error:
             return [(str(error), error.hint or BY_HAND)] * len(actions)
         return [next(judged) if why is None else why for why in hindrances]

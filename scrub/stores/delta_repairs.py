@@ -35,12 +35,13 @@ from scrub.stores.delta_holders import Holder
 from scrub.stores.delta_images import WholeEntries, demanding_columns
 from scrub.stores.delta_journal import DeltaJournal, EventKind
 from scrub.stores.delta_marks import TABLE_ID, BuildState, build_state, followed_version
+from scrub.stores.delta_partitions import not_in_a_partition
 from scrub.stores.delta_rows import Demands, find_rows, key_columns, require_columns
 from scrub.stores.delta_runs import DeltaRuns, last_committed, repair_mark
 from scrub.stores.delta_snapshot import DeltaSnapshot, open_snapshot, require_writable
 from scrub.stores.delta_undo import Undo, values_of
 from scrub.stores.delta_writes import DeltaWriter, commit_states
-from scrub.stores.entry_states import DAMAGED, Values, comparable, identity
+from scrub.stores.entry_states import DAMAGED, Values, comparable, identity, with_zeros_of
 from scrub.stores.locations import normalise
 from scrub.stores.recovering import by_key, key_names, plain_shape
 from scrub.stores.repairing import (
@@ -179,10 +180,14 @@ class DeltaRepairs:
                 known = [Column(name=c.name, type=c.type) for c in index.entry if c.type]
                 require_columns(snapshot, known)
                 demanding = demanding_columns(snapshot, [c.name for c in index.entry])
+                outside = [not_in_a_partition(snapshot, a.after or {}) for a in actions]
         except RelationMismatch as error:
             return [(str(error), error.hint or _WRITE_BY_HAND) for _ in actions]
         why = _never_null(index.relation, demanding[0]) if demanding else None
-        return [why if action.kind is ActionKind.PUT else None for action in actions]
+        return [
+            (why if action.kind is ActionKind.PUT else None) or unwritable
+            for action, unwritable in zip(actions, outside, strict=True)
+        ]
 
     def in_order(self, table: Table, index: Index, actions: Sequence[Action]) -> list[bool]:
         shape = self._shape(table, index)
@@ -271,8 +276,9 @@ class DeltaRepairs:
             applied = judge(changes, demanded.entries, found.states)
             judged[:] = [_Judged(applied, demanded)]
             gone = found.removed_by(changes, applied)
-            rows = found.in_place_of(given, gone)
-            told = _Told(shape, found, found.images(), from_table(given, shape.columns))
+            exact = with_zeros_of(demanded.entries, given)
+            rows = found.in_place_of(exact, gone)
+            told = _Told(shape, found, found.images(), from_table(exact, shape.columns))
             contents = [
                 told.content(action, changes[number], result, gone[number])
                 for number, (action, result) in enumerate(zip(actions, applied, strict=True))

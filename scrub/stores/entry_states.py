@@ -38,6 +38,26 @@ def _comparable(column: pa.ChunkedArray) -> list[Hashable]:
     return values
 
 
+def with_zeros_of(demanded: Sequence[Sequence[Values]], given: pa.Table) -> pa.Table:
+    """Entries with the zeros of the rows that demand them, where a report told the other one.
+
+    -0.0 equals 0.0, and a check may tell either; what is written is what the row has.
+    """
+    rows = comparable(given)
+    wanted = [
+        next((entry for entry in now if entry == row), row)
+        for now, row in zip(demanded, rows, strict=True)
+    ]
+    for place, column in enumerate(given.columns):
+        if pa.types.is_floating(column.type):
+            exact = [
+                entry[place] if entry[place] == 0 else value
+                for entry, value in zip(wanted, column.to_pylist(), strict=True)
+            ]
+            given = given.set_column(place, given.schema.field(place), pa.array(exact, column.type))
+    return given
+
+
 def identity(shape: EntryShape, values: Values) -> Values:
     """What tells an entry from others: rows with NULLs never clash in a unique index."""
     indexed = values[: len(shape.indexed)]

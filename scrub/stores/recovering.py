@@ -110,14 +110,19 @@ class IndexView:
         return [] if entry is None else comparable(to_table([entry], self.shape.columns))
 
 
-def settled(actions: Sequence[Action], views: Mapping[str, IndexView]) -> list[Action | Reason]:
+def settled(
+    table: Table, actions: Sequence[Action], views: Mapping[str, IndexView]
+) -> list[Action | Reason]:
     """The judgement on each recovery, given all indexes."""
-    return [_settled(number, action, views) for number, action in enumerate(actions)]
+    return [_settled(table, number, action, views) for number, action in enumerate(actions)]
 
 
-def _settled(number: int, action: Action, views: Mapping[str, IndexView]) -> Action | Reason:
+def _settled(
+    table: Table, number: int, action: Action, views: Mapping[str, IndexView]
+) -> Action | Reason:
     told = {one.index: one.entry for one in action.lost.told} if action.lost else {}
     puts: list[tuple[str, Entry]] = []
+    row = dict(action.after or {})
     for name, view in views.items():
         demanded, held = view.demanded[number], list(view.held[number])
         expected = view.values(told.get(name))
@@ -133,9 +138,21 @@ def _settled(number: int, action: Action, views: Mapping[str, IndexView]) -> Act
                 f"another row has its key in index {name}, which is unique",
                 "correct or remove one of the two rows' values; what is left then follows",
             )
+        if expected:
+            row |= _zeros(table.index(name), view.shape, held[0])
         if not expected and demanded is not None and not view.follows:
             puts.append((name, demanded))
-    return replace(action, puts=tuple(puts))
+    return replace(action, after=row, puts=tuple(puts))
+
+
+def _zeros(index: Index, shape: EntryShape, held: Values) -> dict[str, float]:
+    """The zeros of a row as its entry holds them: checks tell -0.0 as 0.0, which equals it."""
+    sources = {c.name: c.source for c in index.entry if not c.is_expression}
+    return {
+        sources[column.name]: value
+        for column, value in zip(shape.columns, held, strict=True)
+        if isinstance(value, float) and value == 0 and column.name in sources
+    }
 
 
 def _other_entries(name: str, is_told: bool, held: Sequence[Values]) -> Reason:

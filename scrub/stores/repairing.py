@@ -6,6 +6,7 @@ its row and by what the index holds, and what is done is journalled so that it i
 whatever crashes. Nothing is decided from an older reading.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -277,7 +278,7 @@ def is_in_order(
     places = {place(entry) for entry in (change.before, change.after) if entry is not None}
     wanted = [entry for entry in expected if place(entry) in places]
     there = [entry for entry in found if place(entry) in places]
-    return sorted(map(repr, wanted)) == sorted(map(repr, there))
+    return Counter(wanted) == Counter(there)
 
 
 def _applied(outcome: Outcome, copies: int = 0) -> Applied:

@@ -91,7 +91,8 @@ class Ground:
 
     @property
     def store(self) -> Store:
-        return Store(name="shop", kind="postgres", url=self.database.url, schema=self.schema)
+        store = Store(name="shop", kind="postgres", url=self.database.url, schema=self.schema)
+        return store.in_time_zone(self.table.time_zone)
 
     @contextmanager
     def repairs(self) -> Iterator[PostgresRepairs]:

@@ -109,6 +109,8 @@ def test_a_defect_that_does_not_say_what_the_entry_is_is_refused(kind: DefectKin
         {"v": "a", "k": "one", "s": "x"},
         {"v": "a", "k": 2**70, "s": "x"},
         {"v": 7, "k": 1, "s": "x"},
+        {"v": "a", "k": 1.5, "s": "x"},
+        {"v": "a", "k": True, "s": "x"},
         {},
     ],
 )
@@ -118,6 +120,14 @@ def test_a_defect_that_does_not_fit_the_index_is_refused(entry: Entry) -> None:
     plan = plan_repair([told], {"t": kv_table()})
     assert plan.actions == ()
     assert plan.refusals[0].remedy
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_a_defect_that_names_another_row_than_its_entry_does_is_refused(kind: DefectKind) -> None:
+    """Formerly the row that it named was asked, which has no such entry: a right one went."""
+    plan = plan_repair([replace(defect(kind), primary_key={"k": 2})], {"t": kv_table()})
+    assert plan.actions == ()
+    assert "does not fit the index" in plan.refusals[0].reason
 
 
 @pytest.mark.parametrize("change", [{"index": "gone"}, {"index": None}, {"table": "gone"}])

@@ -1032,6 +1032,23 @@ def test_an_index_that_is_no_longer_in_the_catalog_is_named_when_its_repair_is_u
     assert ground.contents() == before
 
 
+@pytest.mark.parametrize("type_", [None, ColumnType(TypeName.DATE)])
+def test_an_index_that_the_catalog_describes_otherwise_by_now_is_named_when_it_is_undone(
+    ground: Ground, type_: ColumnType | None
+) -> None:
+    """Formerly a traceback: the journal had no value for a column that was added to the index."""
+    ground.repair(plant_some(ground), run="first")
+    before = ground.contents()
+    stored = {"s": type_} if type_ else {"s": STRING, "w": STRING}
+    index = index_of(key={"v": STRING}, suffix={"k": BIGINT}, stored=stored)
+    columns = {"k": BIGINT, "v": STRING, "s": STRING, "w": STRING}
+    other = Ground(ground.database, table_of(columns, index))
+    with pytest.raises(ScrubError, match="index by_v of t, of which the catalog says other"):
+        other.undo("first")
+    assert ground.contents() == before
+    assert {applied.outcome for _, applied in ground.undo("first")} == {ActionOutcome.DONE}
+
+
 # ---- journal, rights ----
 
 

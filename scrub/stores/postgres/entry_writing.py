@@ -31,7 +31,7 @@ from scrub.stores.postgres.row_statements import (
     update_columns,
     update_texts,
 )
-from scrub.stores.postgres.whole_rows import set_exact_texts
+from scrub.stores.postgres.whole_rows import exact_texts
 from scrub.stores.repairing import Image, RowImages
 
 T = TypeVar("T")
@@ -66,7 +66,6 @@ def write_entries(
 ) -> Written[T]:
     """Judge and write; with `undone`, bring back what these changes did, row by row."""
     table.lock(brief)
-    set_exact_texts(brief)
     hindrances = hindrances or IndexHindrances.of(brief.connection, table.relation)
     found = table.find(brief, given, lock=True, whole=True)
     states = EntryStates.of(table.shape, comparable(found.entries), found.marks)
@@ -141,11 +140,8 @@ class _Work:
             return
         left = {by: list(images.after) for by, images in enumerate(self.undone) if images}
         for number, by in self.states.deletes.items():
-            image = self.found.images[number]
-            if by in left and image not in left[by]:
-                raise NotWritten(_CHANGED_SINCE, is_conflict=True)
             if by in left:
-                left[by].remove(image)
+                left[by].remove(self._as_left(self.found.images[number], left[by]))
         for number, by, _ in self.states.updates:
             images = self.undone[by]
             for name in _differing(images.before[0], images.after[0]) if images else ():
@@ -157,6 +153,25 @@ class _Work:
                 f"{self.table.relation.label} no longer has the column {', '.join(absent)}, so "
                 "what was there cannot be restored"
             )
+
+    def _as_left(self, image: Image, left: Sequence[Image]) -> Image:
+        """Which of the rows that a repair left this is; columns that came since must be empty."""
+        for one in left:
+            if image.items() >= one.items():
+                new = [
+                    n
+                    for n in image.keys() - one.keys() - self.hindrances.generated
+                    if image[n] is not None
+                ]
+                if new:
+                    raise NotWritten(
+                        f"{self.table.relation.label} got the column {', '.join(sorted(new))} "
+                        "since, and the entry has a value there; set it to NULL, or delete the "
+                        "entry by hand",
+                        is_conflict=True,
+                    )
+                return one
+        raise NotWritten(_CHANGED_SINCE, is_conflict=True)
 
     # ---- updates ----
 
@@ -171,7 +186,7 @@ class _Work:
             return [name for name in differing if name not in self.hindrances.generated]
         there, wanted = self._values_found(number), self._values_given(by)
         names = self.table.shape.names
-        return [n for n, a, b in zip(names, there, wanted, strict=True) if repr(a) != repr(b)]
+        return [n for n, a, b in zip(names, there, wanted, strict=True) if a != b]
 
     def _update(self, updates: Sequence[tuple[int, int, bool]]) -> dict[Place, tuple[int, int]]:
         """Change rows in their place; where each is now, with its numbers found and given."""
@@ -193,13 +208,14 @@ class _Work:
     ) -> list[tuple[Place, int, int]]:
         brief, table = self.brief, self.table
         if self.undone and any(self.undone[by] for _, by, _ in some):
-            return [
-                (place, number, by)
-                for number, by, _ in some
-                for place in update_texts(
-                    brief, table, names, self.found.places[number], self.undone[by].before[0]
-                )
-            ]
+            with exact_texts(brief):
+                return [
+                    (place, number, by)
+                    for number, by, _ in some
+                    for place in update_texts(
+                        brief, table, names, self.found.places[number], self.undone[by].before[0]
+                    )
+                ]
         moved = update_columns(
             brief,
             table,
@@ -223,12 +239,12 @@ class _Work:
 
     def _insert(self, inserts: Sequence[tuple[int, bool]]) -> list[Place]:
         brief, table, computed = self.brief, self.table, self.hindrances.generated
-        places = [
-            place
-            for image in self._restored(inserts)
-            if image is not None
-            for place in insert_image(brief, table, image, computed)
-        ]
+        images = [image for image in self._restored(inserts) if image is not None]
+        places: list[Place] = []
+        if images:
+            with exact_texts(brief):
+                for image in images:
+                    places += insert_image(brief, table, image, computed)
         if new := [one for one in inserts if not (self.undone and self.undone[one[0]])]:
             dead = [is_dead for _, is_dead in new]
             places += insert_entries(brief, table, self._entries(new), dead, computed)

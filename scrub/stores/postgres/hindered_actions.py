@@ -16,6 +16,7 @@ from scrub.stores.postgres.index_hindrances import (
     referred_places,
 )
 from scrub.stores.postgres.index_table import IndexTable
+from scrub.stores.postgres.relations import FOREIGN, MATERIALIZED, ServerRelation
 from scrub.stores.repairing import Reason
 
 _REMOVING = (ActionKind.DELETE, ActionKind.KEEP_ONE)
@@ -24,6 +25,22 @@ _REMOVING = (ActionKind.DELETE, ActionKind.KEEP_ONE)
 def hindered(hindrances: IndexHindrances, shape: EntryShape, action: Action) -> Reason | None:
     """What speaks against an action, whatever the index holds."""
     return hindrances.against(action.kind, shape.names, _changed(action))
+
+
+def unlockable(rows: ServerRelation) -> Reason | None:
+    """Why rows of a table cannot be looked at and kept as they are while entries are written."""
+    if rows.is_filtered:
+        return (
+            f"row-level security of {rows.label} hides rows from this role, and one that is hidden "
+            "looks like one that is gone",
+            "repair with the owner of the table, or with a role that has BYPASSRLS",
+        )
+    if rows.kind in (MATERIALIZED, FOREIGN):
+        return (
+            f"{rows.label} is a materialized view or a foreign table, whose rows nobody can lock",
+            "write a patch instead, with --patch DIR, and apply it while nobody writes",
+        )
+    return None
 
 
 def hindrances_of(

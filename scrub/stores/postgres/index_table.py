@@ -14,15 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scrub.codec.arrow_types import to_arrow
-from scrub.errors import RelationMismatch, StoreUnavailable
+from scrub.errors import RelationMismatch
 from scrub.model.entry_shape import MARK, EntryShape, Tombstones
 from scrub.model.table import Column
 from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
 from scrub.stores.postgres.equality import equal, equalities_of, same
 from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.received import received
 from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
-from scrub.stores.postgres.whole_rows import image_of, image_sql
+from scrub.stores.postgres.whole_rows import exact_texts, image_of, image_sql
 from scrub.stores.repairing import Image
 
 _GUARDING = """
@@ -36,6 +37,7 @@ _GUARDING = """
             AND (a.attname <> ALL(%s::name[]) OR NOT (a.attnotnull OR {nulls_are_equal})))
 """
 _EQUAL_NULLS_VERSION = 150000
+_PLACE = "t.tableoid::bigint, t.ctid::text"
 
 
 Place = tuple[int, str]
@@ -85,39 +87,47 @@ class IndexTable:
             on = self._matching(unknown)
             arrays, names = arrays_of(self._telling())
             query = (
-                f"SELECT {self._selected(whole)} FROM {self.sql} AS t "
+                f"SELECT {self._selected} FROM {self.sql} AS t "
                 f"WHERE EXISTS (SELECT FROM unnest({arrays}) AS k({names}) WHERE {on}){locking}"
             )
             by_place |= {row[:2]: row for row in brief.execute(query, lists_of(some))}
-        return self._found(list(by_place.values()), whole)
+        return self._found(brief, list(by_place.values()), whole)
 
     def at(self, brief: Brief, places: Sequence[Place]) -> FoundEntries:
         """What is in some places now, with all columns."""
-        query = (
-            f"SELECT {self._selected(whole=True)} FROM {self.sql} AS t, "
+        rows = brief.execute(self._of_places(self._selected), lists_of_places(places)).fetchall()
+        return self._found(brief, rows, whole=True)
+
+    def _of_places(self, selected: str) -> str:
+        return (
+            f"SELECT {selected} FROM {self.sql} AS t, "
             "unnest(%s::bigint[], %s::tid[]) AS p(relation, place) "
             "WHERE t.tableoid = p.relation AND t.ctid = p.place"
         )
-        return self._found(brief.execute(query, lists_of_places(places)).fetchall(), whole=True)
 
-    def _selected(self, whole: bool) -> str:
+    @property
+    def _selected(self) -> str:
         values = [self._value(column) for column in self.shape.columns]
         mark = [f"t.{_name(MARK)}"] if self.is_marked else []
-        image = [image_sql("t", self.columns.values())] if whole else []
-        return ", ".join(["t.tableoid::bigint", "t.ctid::text", *values, *mark, *image])
+        return ", ".join([_PLACE, *values, *mark])
 
-    def _found(self, rows: Sequence[Sequence[Any]], whole: bool) -> FoundEntries:
+    def _found(self, brief: Brief, rows: Sequence[Sequence[Any]], whole: bool) -> FoundEntries:
         width = len(self.shape.columns)
-        columns = [
-            in_type([row[2 + n] for row in rows], column)
-            for n, column in enumerate(self.shape.columns)
-        ]
+        places: list[Place] = [(row[0], row[1]) for row in rows]
         return FoundEntries(
-            entries=pa.table(columns, names=list(self.shape.names)),
-            places=[(row[0], row[1]) for row in rows],
+            entries=received([row[2 : 2 + width] for row in rows], self.shape.columns),
+            places=places,
             marks=[bool(row[2 + width]) for row in rows] if self.is_marked else None,
-            images=[image_of(self.columns, row[-1]) for row in rows] if whole else [],
+            images=self._images(brief, places) if whole and places else [],
         )
+
+    def _images(self, brief: Brief, places: Sequence[Place]) -> list[Image]:
+        """By themselves: values are read in the time zone of the catalog, texts in UTC."""
+        query = self._of_places(f"{_PLACE}, {image_sql('t', self.columns.values())}")
+        with exact_texts(brief):
+            rows = brief.execute(query, lists_of_places(places)).fetchall()
+        there = {(row[0], row[1]): image_of(self.columns, row[2]) for row in rows}
+        return [there[place] for place in places]
 
     @property
     def is_marked(self) -> bool:
@@ -217,14 +227,3 @@ def lists_of(table: pa.Table) -> list[object]:
 def in_types(columns: Sequence[Column], entries: pa.Table) -> pa.Table:
     schema = pa.schema([(column.name, to_arrow(column.type)) for column in columns])
     return entries.select(schema.names).cast(schema)
-
-
-def in_type(values: Sequence[Any], column: Column) -> Any:
-    """Values of one column in Arrow; raises StoreUnavailable for one that its type cannot hold."""
-    try:
-        return pa.array(values, to_arrow(column.type))
-    except pa.ArrowInvalid as error:
-        raise StoreUnavailable(
-            f"column {column.name} holds a value that does not fit {column.type}: {error}",
-            hint="correct the value, or the type in the catalog",
-        ) from error

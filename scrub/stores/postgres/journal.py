@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.stores.postgres.own_relations import demand_own
-from scrub.stores.postgres.quoting import qualified
+from scrub.stores.postgres.quoting import beside_parameters, qualified
 from scrub.stores.repairing import Applied, JournalRecord, RowImages, RunRecord
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class PostgresJournal:
     def __init__(self, schema: str) -> None:
         self.runs_relation = qualified(schema, "scrub_runs")
         self.relation = qualified(schema, "scrub_journal")
+        self._runs = beside_parameters(self.runs_relation)
+        self._records = beside_parameters(self.relation)
 
     def create(self, connection: "psycopg.Connection[Any]") -> None:
         connection.execute(
@@ -62,14 +64,14 @@ class PostgresJournal:
     def begin(self, connection: "psycopg.Connection[Any]", record: RunRecord) -> None:
         self.create(connection)
         connection.execute(
-            f"INSERT INTO {self.runs_relation} ({_RUN_COLUMNS}) VALUES (%s, %s, %s, %s, NULL, %s) "
+            f"INSERT INTO {self._runs} ({_RUN_COLUMNS}) VALUES (%s, %s, %s, %s, NULL, %s) "
             "ON CONFLICT DO NOTHING",
             (record.run, record.command, record.table, record.started, record.undoes),
         )
 
     def end(self, connection: "psycopg.Connection[Any]", run: str) -> None:
         connection.execute(
-            f"UPDATE {self.runs_relation} SET finished = clock_timestamp() WHERE run = %s", (run,)
+            f"UPDATE {self._runs} SET finished = clock_timestamp() WHERE run = %s", (run,)
         )
 
     def add(
@@ -81,7 +83,7 @@ class PostgresJournal:
         """What a batch has done; the same transaction does it."""
         for action, applied, images in done:
             connection.execute(
-                f"INSERT INTO {self.relation} "
+                f"INSERT INTO {self._records} "
                 "(run, index_name, kind, defect, primary_key, before, after, copies, images) "
                 "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
                 (
@@ -102,14 +104,14 @@ class PostgresJournal:
     ) -> None:
         for record in records:
             connection.execute(
-                f"UPDATE {self.relation} SET undone_by = %s WHERE run = %s AND number = %s",
+                f"UPDATE {self._records} SET undone_by = %s WHERE run = %s AND number = %s",
                 (run, record.run, record.number),
             )
 
     def forget(self, connection: "psycopg.Connection[Any]", before: datetime) -> int:
         if not self.is_there(connection):
             return 0
-        query = f"DELETE FROM {self.runs_relation} WHERE finished < %s"
+        query = f"DELETE FROM {self._runs} WHERE finished < %s"
         return connection.execute(query, (before,)).rowcount
 
     def runs(self, connection: "psycopg.Connection[Any]") -> list[RunRecord]:
@@ -133,7 +135,7 @@ class PostgresJournal:
             return []
         images = "images" if self._has_images(connection) else "NULL"
         query = (
-            f"SELECT {_RECORD_COLUMNS}, {images} FROM {self.relation} WHERE run = %s "
+            f"SELECT {_RECORD_COLUMNS}, {images} FROM {self._records} WHERE run = %s "
             "ORDER BY number"
         )
         return [

@@ -23,6 +23,7 @@ from scrub.stores.postgres.column_types import ServerColumn, sql_type
 from scrub.stores.postgres.equality import equal
 from scrub.stores.postgres.index_table import IndexTable, arrays_of, lists_of
 from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.received import received
 from scrub.stores.postgres.relations import (
     PARTITIONED,
     TABLE,
@@ -30,7 +31,7 @@ from scrub.stores.postgres.relations import (
     columns_of,
     find_relation,
 )
-from scrub.stores.postgres.row_demands import entry_values, typed
+from scrub.stores.postgres.row_demands import entry_values
 from scrub.stores.recovering import (
     BY_HAND,
     IndexView,
@@ -68,7 +69,7 @@ def settle_rows(
         free = [a for a, why in zip(actions, hindrances, strict=True) if why is None]
         written = [name for name in look.described if name not in look.generated]
         told = [telling(action, written) for action in free]
-        judged = iter(settled(told, look.views(told)) if told else [])
+        judged = iter(settled(table, told, look.views(told)) if told else [])
         return [next(judged) if why is None else why for why in hindrances]
 
 
@@ -147,7 +148,7 @@ class _Look:
             "ORDER BY scrub_number",
             lists_of(to_table([action.after or {} for action in actions], columns)),
         ).fetchall()
-        entries = from_table(typed([row[1:] for row in rows], shape.columns), shape.columns)
+        entries = from_table(received([row[1:] for row in rows], shape.columns), shape.columns)
         return [e if row[0] else None for row, e in zip(rows, entries, strict=True)]
 
     def _held(
@@ -198,4 +199,4 @@ class _Look:
             + f"unnest({arrays}) AS k({', '.join(names)}) WHERE {beside_parameters(same)})",
             lists_of(keys),
         ).fetchall()
-        return set(comparable(typed(rows, shape.indexed)))
+        return set(comparable(received(rows, shape.indexed)))

@@ -19,15 +19,14 @@ from scrub.model.table import Column, Index, Table
 from scrub.stores.entry_states import EntryStates, comparable
 from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.entry_sql import entry_sql
-from scrub.stores.postgres.connections import first_line, require_psycopg
+from scrub.stores.postgres.connections import require_psycopg
 from scrub.stores.postgres.entry_writing import NotWritten, write_entries
 from scrub.stores.postgres.index_table import IndexTable, arrays_of, lists_of
 from scrub.stores.postgres.lost_rows import generated_columns, settle_rows
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.repairs import PostgresRepairs, told_in_words
 from scrub.stores.postgres.row_demands import among, entries_due, key_columns
-from scrub.stores.postgres.whole_rows import set_exact_texts
-from scrub.stores.postgres.write_batches import refusing_errors
+from scrub.stores.postgres.write_batches import refusal_of
 from scrub.stores.recovering import kept_indexes, put_of, row_shape
 from scrub.stores.repairing import Applied, JournalRecord, Reason, RowImages
 from scrub.stores.writing import Outcome
@@ -165,7 +164,6 @@ class RecoveringPostgres(PostgresRepairs):
         shape = shape_of(table, index)
         entry = entry_sql(brief.connection, self.schema, table, index)
         _, due = entries_due(brief, entry, self.schema, table, shape, key)
-        set_exact_texts(brief)
         found = IndexTable.of(brief, self.schema, shape).find(brief, due, lock=True, whole=True)
         values = comparable(found.entries)
         there = [n for n, v in enumerate(values) if v in comparable(due)]
@@ -186,31 +184,19 @@ class RecoveringPostgres(PostgresRepairs):
         )
 
     def _unless_left(self, work: Callable[[Brief], list[Applied]]) -> Applied:
-        undefined = require_psycopg().errors
-
         def told(brief: Brief) -> list[Applied]:
             try:
                 return work(brief)
-            except NotWritten as error:
-                raise _Left(ActionOutcome.REFUSED, error.reason) from error
-            except refusing_errors() as error:
-                raise _Left(ActionOutcome.REFUSED, first_line(error)) from error
-            except (undefined.UndefinedTable, undefined.UndefinedFunction) as error:
-                if not error.diag.context:
+            except (NotWritten, require_psycopg().Error) as error:
+                reason = refusal_of(error)
+                if reason is None:
                     raise
-                raise _Left(ActionOutcome.REFUSED, _of_trigger(first_line(error))) from error
+                raise _Left(ActionOutcome.REFUSED, reason) from error
 
         try:
             return self._insistently(told)[0]
         except _Left as left:
             return left.applied
-
-
-def _of_trigger(words: str) -> str:
-    return (
-        f"a trigger of the table failed: {words}; scrub looks names up in pg_catalog only, so "
-        "write them with their schema in the trigger's function, or give it a SET search_path"
-    )
 
 
 @dataclass(slots=True)
@@ -280,7 +266,9 @@ class _Place:
         """Columns that the catalog does not know must still be NULL."""
         columns = self.rows.shape.columns
         further = self.rows.columns.keys() - set(self.rows.shape.names) - self.generated
-        untold = " AND ".join(["true", *(f"r.{identifier(name)} IS NULL" for name in further)])
+        untold = " AND ".join(
+            ["true", *(f"pg_catalog.num_nulls(r.{identifier(name)}) = 1" for name in further)]
+        )
         found = self.find(lock=False)
         wanted = {column.name: left.get(column.name) for column in columns}
         if comparable(found) != comparable(to_table([wanted], columns)) or not self._asked(untold):

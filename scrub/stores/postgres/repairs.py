@@ -24,20 +24,21 @@ from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import GaveWay
-from scrub.stores.entry_states import Values, comparable
+from scrub.stores.entry_states import Values, comparable, with_zeros_of
 from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.briefly import Brief, briefly, patience
 from scrub.stores.postgres.building.entry_sql import entry_sql
 from scrub.stores.postgres.connections import connect, conninfo_of, first_line, require_psycopg
 from scrub.stores.postgres.entry_writing import Written, write_entries
 from scrub.stores.postgres.equality import equalities_of
-from scrub.stores.postgres.hindered_actions import hindered, hindrances_of
+from scrub.stores.postgres.hindered_actions import hindered, hindrances_of, unlockable
 from scrub.stores.postgres.index_hindrances import IndexHindrances
 from scrub.stores.postgres.index_table import IndexTable, lists_of
 from scrub.stores.postgres.journal import PostgresJournal
 from scrub.stores.postgres.quoting import beside_parameters
+from scrub.stores.postgres.received import hand_over_all_times, received
 from scrub.stores.postgres.relations import columns_of, find_relation, leaves_of
-from scrub.stores.postgres.row_demands import among, expected_entries, key_columns, typed, value_in
+from scrub.stores.postgres.row_demands import among, expected_entries, key_columns, value_in
 from scrub.stores.postgres.session_locks import holder_of, try_lock, unlock_all
 from scrub.stores.postgres.write_batches import together_or_alone
 from scrub.stores.recovering import by_key, key_names, plain_shape
@@ -83,6 +84,7 @@ class PostgresRepairs:
         connection.autocommit = True
         # Whatever the server's default: each statement must see what was committed before it.
         connection.isolation_level = require_psycopg().IsolationLevel.READ_COMMITTED
+        hand_over_all_times(connection)
         return connection
 
     def close(self) -> None:
@@ -93,6 +95,8 @@ class PostgresRepairs:
         columns = key_columns(table)
         wanted = to_table(keys, columns)
         relation = find_relation(self.connection, self.schema, table.relation)
+        if (why := unlockable(relation)) is not None:
+            raise UsageError(why[0], hint=why[1])
         described = columns_of(self.connection, relation)
         names = ", ".join(value_in("r", described[c.name], c) for c in columns)
         with told_in_words():
@@ -101,7 +105,7 @@ class PostgresRepairs:
                 + among(columns, described, equalities_of(self.connection, relation.oid)),
                 lists_of(wanted),
             ).fetchall()
-        there = set(comparable(typed(found, columns)))
+        there = set(comparable(received(found, columns)))
         return [key in there for key in comparable(wanted)]
 
     def entries_of(self, table: Table, index: Index, keys: Sequence[Entry]) -> list[list[Entry]]:
@@ -152,6 +156,7 @@ class PostgresRepairs:
             relation.lock(brief)
             hindrances = IndexHindrances.of(brief.connection, relation.relation)
             expected = self._expected(brief, table, index, actions)
+            exact = with_zeros_of(expected, given)
 
             def attempt(numbers: Sequence[int]) -> list[Applied]:
                 some = [changes[number] for number in numbers]
@@ -159,7 +164,7 @@ class PostgresRepairs:
                 written = write_entries(
                     brief,
                     relation,
-                    given.take(pa.array(numbers, pa.int64())),
+                    exact.take(pa.array(numbers, pa.int64())),
                     lambda states: judge(some, now, states),
                     hindrances,
                 )
@@ -179,6 +184,9 @@ class PostgresRepairs:
         shape = shape_of(table, index)
         with told_in_words(), self.connection.transaction():
             self.connection.execute(_PINNED)
+            rows = find_relation(self.connection, self.schema, table.relation)
+            if (why := unlockable(rows)) is not None:
+                return [why] * len(actions)
             return hindrances_of(Brief(self.connection), self.schema, shape, actions)
 
     def _applied(
@@ -362,6 +370,12 @@ def told_in_words() -> Iterator[None]:
             f"the database does not know what the catalog says: {first_line(error)}",
             hint="functions and operators of expressions are looked up in pg_catalog only: write "
             "the others with their schema in the catalog, as shop.shout(v)",
+        ) from error
+    except psycopg.DataError as error:
+        raise UsageError(
+            f"the database does not take a value that a defect tells: {first_line(error)}",
+            hint="the type of the column may have changed since the check: check again, and repair "
+            "from that; what was done is in the journal",
         ) from error
     except psycopg.Error as error:
         raise StoreUnavailable(

@@ -2,7 +2,7 @@
 """Rows of a PostgreSQL table by primary key, and the entries that they should have."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,10 +14,11 @@ from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
 from scrub.stores.postgres.equality import equal, equalities_of
-from scrub.stores.postgres.index_table import arrays_of, in_type, lists_of
+from scrub.stores.postgres.index_table import arrays_of, lists_of
 from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.received import received
 from scrub.stores.postgres.relations import columns_of, find_relation
-from scrub.stores.row_entries import columns_believed
+from scrub.stores.row_entries import columns_believed, damaged_rows
 
 
 def expected_entries(
@@ -29,13 +30,20 @@ def expected_entries(
     keys: pa.Table,
 ) -> list[list[Values]]:
     """For each key, the entries that its rows should have; the rows stay as they are now."""
-    of_rows, entries = entries_due(brief, entry, schema, table, shape_of(table, index), keys)
+    shape = shape_of(table, index)
+    of_rows, entries = entries_due(brief, entry, schema, table, shape, keys)
     found: dict[Values, list[Values]] = {}
-    for key, values in zip(of_rows, comparable(entries), strict=True):
-        found.setdefault(key, []).append(values)
+    outside = damaged_rows(entries, _nullable(shape.columns))
+    for key, values, is_damaged in zip(of_rows, comparable(entries), outside, strict=True):
+        found.setdefault(key, []).append(DAMAGED if is_damaged else values)
     for key in _damaged(brief, schema, table, index, keys):
         found[key] = [DAMAGED]
     return [found.get(key, []) for key in comparable(keys)]
+
+
+def _nullable(columns: Sequence[Column]) -> list[Column]:
+    """NULL where it must not be is looked for in the rows themselves."""
+    return [replace(column, nullable=True) for column in columns]
 
 
 def _damaged(brief: Brief, schema: str, table: Table, index: Index, keys: pa.Table) -> list[Values]:
@@ -56,7 +64,7 @@ def _damaged(brief: Brief, schema: str, table: Table, index: Index, keys: pa.Tab
         + f" AND {among(columns, described, equalities_of(brief.connection, relation.oid))}",
         lists_of(keys),
     ).fetchall()
-    return comparable(typed(rows, columns))
+    return comparable(received(rows, columns))
 
 
 def entries_due(
@@ -83,8 +91,8 @@ def entries_due(
     ).fetchall()
     width = len(columns)
     covered = [row for row in rows if row[0]]
-    of_rows = comparable(typed([row[1 : 1 + width] for row in covered], columns))
-    return of_rows, typed([row[1 + width :] for row in covered], shape.columns)
+    of_rows = comparable(received([row[1 : 1 + width] for row in covered], columns))
+    return of_rows, received([row[1 + width :] for row in covered], shape.columns)
 
 
 def among(
@@ -131,11 +139,6 @@ def _entry_value(value: str, plain: ServerColumn | None, column: Column) -> str:
 
 def _bare(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
-
-
-def typed(rows: Sequence[Sequence[Any]], columns: Sequence[Column]) -> pa.Table:
-    arrays = [in_type([row[n] for row in rows], column) for n, column in enumerate(columns)]
-    return pa.table(arrays, names=[column.name for column in columns])
 
 
 def key_columns(table: Table) -> tuple[Column, ...]:

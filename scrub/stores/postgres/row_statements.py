@@ -42,9 +42,9 @@ def update_columns(
     rows = brief.execute(
         f"UPDATE {table.sql} AS t SET {', '.join(sets)} "
         f"FROM unnest(%s::bigint[], %s::tid[], %s::integer[]{arrays}) "
-        f"AS k(scrub_relation, scrub_place, scrub_number{listed}) "
-        "WHERE t.tableoid = k.scrub_relation AND t.ctid = k.scrub_place "
-        "RETURNING k.scrub_number, t.tableoid::bigint, t.ctid::text",
+        f"AS k(__scrub_relation, __scrub_place, __scrub_number{listed}) "
+        "WHERE t.tableoid = k.__scrub_relation AND t.ctid = k.__scrub_place "
+        "RETURNING k.__scrub_number, t.tableoid::bigint, t.ctid::text",
         [*lists_of_places(places), list(range(len(places))), *parameters],
     ).fetchall()
     return [(row[0], (row[1], row[2])) for row in rows]

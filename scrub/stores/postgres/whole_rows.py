@@ -6,28 +6,45 @@ array bounds, that the catalog's type leaves out. So each column is written by i
 function and read by its input function, under settings that make the two inverse.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.column_types import ServerColumn
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.repairing import Image
 
-_EXACT = (
-    "extra_float_digits = 3",
-    "DateStyle = 'ISO, YMD'",
-    "IntervalStyle = 'postgres'",
-    "TimeZone = 'UTC'",
-    "bytea_output = 'hex'",
-    "lc_monetary = 'C'",
-    "xmloption = 'content'",
-)
+_EXACT = {
+    "extra_float_digits": "3",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "bytea_output": "hex",
+    "lc_monetary": "C",
+    "xmloption": "content",
+}
 
 
-def set_exact_texts(brief: Brief) -> None:
-    """For this transaction: texts of values lose nothing, and are read as they were written."""
-    for setting in _EXACT:
-        brief.connection.execute(f"SET LOCAL {setting}")
+@contextmanager
+def exact_texts(brief: Brief) -> Iterator[None]:
+    """For some statements: texts of values lose nothing, and are read as they were written.
+
+    Afterwards the session has its own settings again: entries are made in the catalog's time zone.
+    A statement that fails takes these settings back with everything else.
+    """
+    own = brief.connection.execute(
+        f"SELECT {', '.join('pg_catalog.current_setting(%s)' for _ in _EXACT)}", [*_EXACT]
+    ).fetchone()
+    assert own is not None, "a SELECT without a relation has a row"
+    _set(brief, _EXACT.values())
+    yield
+    _set(brief, own)
+
+
+def _set(brief: Brief, values: Iterable[str]) -> None:
+    places = ", ".join("pg_catalog.set_config(%s, %s, true)" for _ in _EXACT)
+    pairs = zip(_EXACT, values, strict=True)
+    brief.connection.execute(f"SELECT {places}", [text for pair in pairs for text in pair])
 
 
 def image_sql(alias: str, columns: Iterable[ServerColumn]) -> str:

@@ -13,19 +13,36 @@ if TYPE_CHECKING:
     import psycopg
 
 _LOOKS_MAX = 3
+_NAMES = (
+    "scrub looks names up in pg_catalog only, so write them with their schema in the function, or "
+    "give it a SET search_path"
+)
 
 
-def refusing_errors() -> tuple[type[Exception], ...]:
-    """What the server says of a value that it does not take; anything else ends the batch."""
-    psycopg = require_psycopg()
-    return (
-        NotWritten,
-        psycopg.IntegrityError,
-        psycopg.DataError,
-        psycopg.errors.RaiseException,
-        psycopg.errors.GeneratedAlways,
-        psycopg.errors.TriggeredDataChangeViolation,
-    )
+_REFUSALS = ("22", "23", "27", "44", "54", "P0", "428C9")
+_OF_CODE = ("0A", "2F", "38", "39", "42", "55000")
+"""What code of the users' own may run into; of a statement of ours it would be a mistake."""
+
+
+def refusal_of(error: Exception) -> str | None:
+    """What the server says of a value that it does not take; None for what ends the batch.
+
+    A value may violate a constraint, be too long for an index, or make a function fail that a
+    constraint, a default or a generated column calls.
+    """
+    if isinstance(error, NotWritten):
+        return error.reason
+    state = getattr(error, "sqlstate", None) or ("22" if _is_of_driver(error) else "")
+    if state.startswith(_REFUSALS):
+        return _refused(first_line(error))
+    if state.startswith(_OF_CODE) and state != "42501" and error.diag.context:  # type: ignore[attr-defined]
+        return _refused(f"a function of the table failed: {first_line(error)}; {_NAMES}")
+    return None
+
+
+def _is_of_driver(error: Exception) -> bool:
+    """A value that was not even sent, such as a text with a zero byte."""
+    return isinstance(error, require_psycopg().DataError)
 
 
 def together_or_alone(
@@ -39,7 +56,9 @@ def together_or_alone(
     try:
         with connection.transaction():
             return attempt(numbers)
-    except refusing_errors():
+    except (NotWritten, require_psycopg().Error) as error:
+        if refusal_of(error) is None:
+            raise
         return [_alone(connection, number, attempt) for number in numbers]
 
 
@@ -57,11 +76,14 @@ def _alone(
         except NotWritten as error:
             outcome = ActionOutcome.CONFLICT if error.is_conflict else ActionOutcome.REFUSED
             return Applied(outcome, reason=error.reason)
-        except require_psycopg().errors.UniqueViolation as error:
-            reason = first_line(error)
-        except refusing_errors() as error:
-            return Applied(ActionOutcome.REFUSED, reason=_refused(first_line(error)))
-    return Applied(ActionOutcome.REFUSED, reason=_refused(reason))
+        except require_psycopg().Error as error:
+            found = refusal_of(error)
+            if found is None:
+                raise
+            reason = found
+            if not isinstance(error, require_psycopg().errors.UniqueViolation):
+                break
+    return Applied(ActionOutcome.REFUSED, reason=reason)
 
 
 def _refused(words: str) -> str:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.json_values import from_table, to_table
+from scrub.model.defect import Value
 from scrub.model.table import Column
 from scrub.model.types import ColumnType, TypeName, parse_type
 
@@ -124,4 +125,12 @@ def test_a_decimal_with_further_digits_is_refused_and_not_rounded() -> None:
 def test_what_is_no_time_is_refused(told: str, spelled: str) -> None:
     column = Column(name="value", type=parse_type(spelled))
     with pytest.raises((ValueError, OverflowError)):
+        to_table([{"value": told}], [column])
+
+
+@pytest.mark.parametrize("told", [1.5, 2.0, True, "1"])
+@pytest.mark.parametrize("spelled", ["tinyint", "int", "bigint"])
+def test_what_is_no_whole_number_is_refused_and_not_cut(told: Value, spelled: str) -> None:
+    column = Column(name="value", type=parse_type(spelled))
+    with pytest.raises(ValueError, match="no whole number"):
         to_table([{"value": told}], [column])
