@@ -27,7 +27,7 @@ def render(result: RunResult, *, redact: bool = False) -> str:
 
 
 def _headline(table: TableResult) -> str:
-    return f"## {markdown(table.table)} at {markdown(table.snapshot)}"
+    return f"## {markdown(table.table + summary.read_at(table))}"
 
 
 def _table(grid: Grid) -> str:

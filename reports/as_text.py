@@ -46,8 +46,7 @@ def render_plan(plan: CheckPlan) -> str:
 
 def _headline(table: TableResult) -> str:
     read = "" if table.bytes_read is None else f", {size(table.bytes_read)} read"
-    at = ", not read" if table.snapshot == "not read" else f" at {printable(table.snapshot)}"
-    return f"{printable(table.table)}{at}{read}"
+    return f"{printable(table.table + summary.read_at(table))}{read}"
 
 
 def _table(grid: Grid) -> str:

@@ -39,6 +39,11 @@ def outcome_name(table: TableResult, outcome: CheckOutcome) -> str:
     return printable(name if outcome.check == "index" else f"{name} ({outcome.check})")
 
 
+def read_at(table: TableResult) -> str:
+    """What follows a table's name in a headline: the snapshot it was read at, if it was."""
+    return ", not read" if table.snapshot == "not read" else f" at {table.snapshot}"
+
+
 def rows_read(result: RunResult) -> int:
     """Rows and entries; a table's rows count once, since one scan serves all its indexes."""
     return sum(

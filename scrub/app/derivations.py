@@ -136,6 +136,15 @@ class Matched:
             dialect,
         )
 
+    def differs_mostly(self, name: str) -> bool:
+        """Whether a column that both have is another one in most rows looked at."""
+        if self.rows.num_rows < MATCHES_MIN:
+            return False
+        values = zip(
+            self.rows.column(name).to_pylist(), self.entries.column(name).to_pylist(), strict=True
+        )
+        return 2 * sum(row == entry for row, entry in values) < self.rows.num_rows
+
     def explain(self, wanted: Column, columns: Sequence[Column]) -> Derivation | None:
         """How the wanted column follows from one of the table's; None if nothing fits."""
         if self.rows.num_rows < MATCHES_MIN:

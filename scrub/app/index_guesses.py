@@ -57,35 +57,77 @@ def guess_index(
     primary_key: tuple[str, ...],
     dialect: str = "spark",
 ) -> IndexGuess | None:
-    """How a relation could be an index of a table; None if it does not look like one."""
-    types = {column.name: column.type for column in table.columns}
-    shared = {
-        column.name
-        for column in relation.columns
-        if column.name in types and widens(column.type, types[column.name])
-    }
-    own = (*primary_key, MARK)  # the mark is there only while the index is being built
-    beside_key = [column for column in relation.columns if column.name not in own]
-    if not set(primary_key) <= shared or not beside_key:
+    """How a relation could be an index of a table; None if it does not look like one.
+
+    One that is named after the table is its index even if most of its entries are wrong: that is
+    for the check to find, and described as a table of its own it would be compared with nothing.
+    """
+    if why_no_index(relation, table, primary_key):
         return None
+    shared = _shared(relation, table)
+    beside_key = _beside_key(relation, primary_key)
+    named = is_named_after(relation.name, table.name)
     plain = [column.name for column in beside_key if column.name in shared]
-    if _contradicts(relation, table, primary_key, plain):
+    if not named and _contradicts(relation, table, primary_key, plain):
         return None
     matched = Matched.of(table, relation, primary_key, dialect)
-    explained = [
-        _Explained(
-            column,
-            Derivation("", column.name)
-            if column.name in shared
-            else matched.explain(column, table.columns),
-        )
-        for column in beside_key
-    ]
-    named = relation.name.startswith(f"{table.name}__")
+    explained = [_explain(column, shared, matched, table) for column in beside_key]
     derived = all(of.derivation for of in explained) and len(relation.columns) < len(table.columns)
     if not (named or derived):
         return None
-    return _guess(relation, table, primary_key, explained, named, dialect)
+    differing = [
+        f"{of.column.name} differs from the table's in most rows looked at"
+        for of in explained
+        if of.is_plain and matched.differs_mostly(of.column.name)
+    ]
+    return _guess(relation, table, primary_key, explained, named, dialect, differing)
+
+
+def is_named_after(relation: str, table: str) -> bool:
+    """Whether a relation has the name that an index of the table has unless told otherwise."""
+    return relation.startswith(f"{table}__")
+
+
+def why_no_index(
+    relation: FoundRelation, table: FoundRelation, primary_key: tuple[str, ...]
+) -> str | None:
+    """What a relation lacks to be an index of a table; None if it lacks nothing."""
+    types = {column.name: column.type for column in relation.columns}
+    shared = _shared(relation, table)
+    for name in primary_key:
+        if name not in types:
+            return f"it has no column {name}, which is in the primary key of {table.name}"
+        if name not in shared:
+            return f"its column {name} is of type {types[name]}, which is not that of {table.name}"
+    if not _beside_key(relation, primary_key):
+        return f"it has no column beside the primary key of {table.name}"
+    return None
+
+
+def _shared(relation: FoundRelation, table: FoundRelation) -> frozenset[str]:
+    """The columns of a relation that the table has under the same name, of a type that fits."""
+    types = {column.name: column.type for column in table.columns}
+    return frozenset(
+        column.name
+        for column in relation.columns
+        if column.name in types and widens(column.type, types[column.name])
+    )
+
+
+def _beside_key(relation: FoundRelation, primary_key: tuple[str, ...]) -> list[Column]:
+    own = (*primary_key, MARK)  # the mark is there only while the index is being built
+    return [column for column in relation.columns if column.name not in own]
+
+
+def _explain(
+    column: Column, shared: frozenset[str], matched: Matched, table: FoundRelation
+) -> _Explained:
+    if column.name not in shared:
+        return _Explained(column, matched.explain(column, table.columns))
+    plain = Derivation("", column.name)
+    if matched.differs_mostly(column.name):
+        return _Explained(column, matched.explain(column, table.columns) or plain)
+    return _Explained(column, plain)
 
 
 def _guess(
@@ -95,6 +137,7 @@ def _guess(
     explained: Sequence[_Explained],
     named: bool,
     dialect: str,
+    differing: Sequence[str],
 ) -> IndexGuess:
     names = [column.name for column in relation.columns]
     first_of_key = min(names.index(name) for name in primary_key)
@@ -110,7 +153,7 @@ def _guess(
         name=_index_name(relation.name, table.name),
         key=tuple(_entry_column(of, own_dialect) for of in key),
         stored=tuple(_entry_column(of, own_dialect) for of in stored),
-        why=_why(relation, explained, named, remark),
+        why=_why(relation, explained, named, (*differing, remark)),
         where=where,
         nulls=nulls,
         dialect=own_dialect,
@@ -128,7 +171,12 @@ def _entry_column(of: _Explained, dialect: str) -> EntryColumn:
     return EntryColumn(name=name, source=source, is_expression=True, type=declared)
 
 
-def _why(relation: FoundRelation, explained: Sequence[_Explained], named: bool, remark: str) -> str:
+def _why(
+    relation: FoundRelation,
+    explained: Sequence[_Explained],
+    named: bool,
+    remarks: Sequence[str],
+) -> str:
     reasons = ["named after the table" if named else "all its columns follow from the table's"]
     if all(of.is_plain for of in explained) and not named:
         reasons = ["has only columns of the table, and its key"]
@@ -137,9 +185,7 @@ def _why(relation: FoundRelation, explained: Sequence[_Explained], named: bool, 
             reasons.append(f"{of.column.name} is {of.derivation.expression} in all rows looked at")
     if relation.left_out:
         reasons.append(f"not compared: {', '.join(relation.left_out)}")
-    if remark:
-        reasons.append(remark)
-    return "; ".join(reasons)
+    return "; ".join([*reasons, *filter(None, remarks)])
 
 
 def _to_fill_in(

@@ -2,13 +2,13 @@
 """Writes a first catalog from the tables found below a directory. Reads data, never writes it."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scrub.app.discovery import FoundRelation, Location, locate, look_at, reason
 from scrub.app.guesses import KeyGuess, guess_primary_key
-from scrub.app.index_guesses import IndexGuess, guess_index
+from scrub.app.index_guesses import IndexGuess, guess_index, is_named_after, why_no_index
 from scrub.app.own_relations import is_own
 from scrub.catalog.names import problem_of
 from scrub.catalog.write import (
@@ -37,6 +37,7 @@ class InitResult:
     unusable: Mapping[str, str]  # relations, and why
     has_guesses: bool  # which are marked in the file
     to_fill_in: tuple[str, ...] = ()  # what must be written into it before it can be used
+    no_indexes: Mapping[str, str] = field(default_factory=dict)  # tables named as such, and why
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Draft:
 
     relation: FoundRelation
     key: KeyGuess
+    no_index: str = ""  # why it is no index, if its name says that it is one
     indexes: list[tuple[FoundRelation, IndexGuess]] = field(default_factory=list)
 
 
@@ -76,6 +78,7 @@ def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> Init
         unusable=unusable,
         has_guesses=proposal.has_guesses,
         to_fill_in=proposal.to_fill_in,
+        no_indexes=proposal.no_indexes,
     )
 
 
@@ -136,7 +139,7 @@ def arrange(
     drafts: list[Draft] = []
 
     def is_named_after_another(relation: FoundRelation) -> bool:
-        return any(relation.name.startswith(f"{name}__") for name in names)
+        return any(is_named_after(relation.name, name) for name in names)
 
     for relation in sorted(
         relations, key=lambda r: (is_named_after_another(r), -len(r.columns), r.name)
@@ -147,8 +150,26 @@ def arrange(
         if isinstance(key, str):
             unusable[relation.relation] = f"{key}; write its primary key yourself"
         else:
-            drafts.append(Draft(relation, key))
+            drafts.append(Draft(relation, key, _no_index(relation, drafts, names)))
     return sorted(drafts, key=lambda draft: draft.relation.name)
+
+
+def _no_index(relation: FoundRelation, drafts: Sequence[Draft], names: Collection[str]) -> str:
+    """Why a relation that is named after a table is no index of it; empty if it is not so named.
+
+    As a table it is compared with nothing, which nobody must take for an index that was checked.
+    """
+    owner = max(
+        (name for name in names if is_named_after(relation.name, name)), key=len, default=None
+    )
+    if owner is None:
+        return ""
+    described = {draft.relation.name: draft for draft in drafts}
+    if owner not in described:
+        return f"named after {owner}, which is not described here"
+    table = described[owner]
+    why = why_no_index(relation, table.relation, table.key.columns)
+    return f"named after {owner}, but {why}" if why else ""
 
 
 def _guessed_key(relation: FoundRelation) -> KeyGuess | str:
@@ -209,6 +230,7 @@ def _proposed_table(draft: Draft, declared: DeclaredParts) -> ProposedTable:
             indexes=tuple(indexes.values()),
         ),
         key_guess=draft.key.why,
+        no_index=draft.no_index,
         type_guesses=relation.type_guesses,
         index_guesses={guess.name: guess.why for _, guess in draft.indexes},
         to_fill_in={guess.name: guess.to_fill_in for _, guess in draft.indexes},

@@ -100,6 +100,7 @@ def init_database(
         unusable=unusable,
         has_guesses=proposal.has_guesses,
         to_fill_in=proposal.to_fill_in,
+        no_indexes=proposal.no_indexes,
     )
 
 

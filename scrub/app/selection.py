@@ -5,7 +5,11 @@ import difflib
 from collections.abc import Iterable
 
 from scrub.catalog import Catalog
-from scrub.catalog.expressions import BadExpression, columns_used
+from scrub.catalog.expressions import (
+    BadExpression,
+    UnreadableExpression,
+    check_expression,
+)
 from scrub.errors import UsageError
 from scrub.model.request import CheckRequest
 from scrub.model.table import Index, Table
@@ -46,11 +50,12 @@ def _require_where(tables: tuple[Table, ...], where: str | None) -> None:
         return
     for table in tables:
         try:
-            columns_used(where, [column.name for column in table.columns])
+            check_expression(where, {column.name: column.type for column in table.columns})
         except BadExpression as error:
-            raise UsageError(
-                f"--where {where!r} {error}", hint=f"it speaks of the rows of {table.name}"
-            ) from error
+            about = f"it speaks of the rows of {table.name}"
+            if error.hint and not isinstance(error, UnreadableExpression):
+                about = f"{error.hint}\n{about}"
+            raise UsageError(f"--where {where!r} {error}", hint=about) from error
 
 
 def _require_as_of(tables: tuple[Table, ...], request: CheckRequest) -> None:

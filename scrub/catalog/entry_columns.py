@@ -5,7 +5,7 @@ from yaml.nodes import MappingNode, Node
 
 from scrub.catalog import document, names
 from scrub.catalog.document import line_of
-from scrub.catalog.expressions import BadExpression, columns_used
+from scrub.catalog.expressions import BadExpression, check_expression
 from scrub.catalog.placeholders import EXPRESSION_HINT, FILL_IN
 from scrub.catalog.section import Section
 from scrub.catalog.table_context import TableContext
@@ -73,7 +73,7 @@ class EntryColumnReader:
             section.add("expr", message, EXPRESSION_HINT.format(name=name))
         elif source is not None:
             try:
-                columns_used(source, self._context.columns, self._dialect)
+                check_expression(source, self._context.columns, self._dialect)
             except BadExpression as error:
                 section.add("expr", f"'expr' of {section.what} {error}", error.hint)
         if name is None or source is None:

@@ -19,6 +19,10 @@ class BadExpression(ValueError):
         self.hint = hint
 
 
+class UnreadableExpression(BadExpression):
+    """Why a text is no expression at all; the hint is one for catalogs."""
+
+
 def columns_used(text: str, columns: Iterable[str], dialect: str = "spark") -> tuple[str, ...]:
     """The columns an expression reads, spelled as in `columns`; BadExpression if it is not one.
 
@@ -36,12 +40,30 @@ def columns_used(text: str, columns: Iterable[str], dialect: str = "spark") -> t
     return tuple(used)
 
 
+def check_expression(
+    text: str, columns: Mapping[str, ColumnType], dialect: str = "spark"
+) -> tuple[str, ...]:
+    """The columns an expression reads; BadExpression if its value is not the row's alone.
+
+    Beside what `columns_used` refuses, that is `day >= 'today'`, which only types can tell.
+    """
+    from scrub.catalog.moments import moment_implied
+    from scrub.catalog.sql import changes, parse
+
+    used = columns_used(text, columns, dialect)
+    if (moment := moment_implied(parse(text, dialect), columns, dialect)) is not None:
+        raise BadExpression(
+            changes(f"'{moment}'"), "write a date or time that stays, such as '2026-01-31'"
+        )
+    return used
+
+
 def check_condition(text: str, columns: Mapping[str, ColumnType]) -> None:
     """Raise BadExpression if the text cannot be true or false of a row of these columns.
 
     What only Spark can type is left to Spark.
     """
-    columns_used(text, columns)
+    check_expression(text, columns)
     node = translate(text, columns)
     if node is not None and type_of(node) != BOOLEAN:
         raise BadExpression(f"has type {type_of(node)}, so it is no condition", "compare it")

@@ -8,7 +8,7 @@ from yaml.nodes import Node, SequenceNode
 from scrub.catalog import document, names
 from scrub.catalog.document import Entry
 from scrub.catalog.entry_columns import EntryColumnReader
-from scrub.catalog.expressions import BadExpression, check_condition, columns_used
+from scrub.catalog.expressions import BadExpression, check_condition, check_expression
 from scrub.catalog.placeholders import CONDITION_HINT, FILL_IN
 from scrub.catalog.reflects import read_reflects
 from scrub.catalog.section import Section
@@ -123,7 +123,7 @@ class IndexReader:
                 if dialect == "spark":
                     check_condition(where, self._context.columns)
                 else:
-                    columns_used(where, self._context.columns, dialect)
+                    check_expression(where, self._context.columns, dialect)
             except BadExpression as error:
                 section.add("where", f"'where' of {section.what} {error}", error.hint)
         return where

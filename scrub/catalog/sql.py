@@ -13,7 +13,8 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
-from scrub.catalog.expressions import BadExpression
+from scrub.catalog.expressions import BadExpression, UnreadableExpression
+from scrub.catalog.moments import moment_written_out
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr  # what older versions call Expression
@@ -40,7 +41,6 @@ _AGGREGATES = _words(
 _ROW_MAKERS = _words(
     "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack"
 )
-_MOMENTS = ("now", "today", "tomorrow", "yesterday")
 
 
 def parse(text: str, dialect: str = "spark") -> "Expr":
@@ -55,7 +55,7 @@ def parse(text: str, dialect: str = "spark") -> "Expr":
     _refuse_forgiven(tokens)
     if not isinstance(tree, exp.Condition | exp.Query | exp.Subquery | exp.AtTimeZone):
         raise BadExpression("is not one expression with one value")
-    for problem in _problems(tree):
+    for problem in _problems(tree, dialect):
         raise BadExpression(problem)
     return tree
 
@@ -84,7 +84,7 @@ def columns_named(tree: "Expr") -> Iterator[str]:
         yield column.name
 
 
-def _problems(tree: "Expr") -> Iterator[str]:
+def _problems(tree: "Expr", dialect: str) -> Iterator[str]:
     for node in tree.walk():
         names = _function_names(node)
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
@@ -98,9 +98,14 @@ def _problems(tree: "Expr") -> Iterator[str]:
         elif isinstance(node, exp.Placeholder | exp.Parameter):
             yield "contains a parameter, and there is nothing to fill it in"
         elif changing := [name for name in names if name in _CHANGING]:
-            yield f"uses {changing[0]}, whose value changes from one run to the next"
-        elif _is_moment(node):
-            yield f"uses '{node.name}', whose value changes from one run to the next"
+            yield changes(changing[0])
+        elif (moment := moment_written_out(node, dialect)) is not None:
+            yield changes(f"'{moment}'")
+
+
+def changes(what: str) -> str:
+    """The problem with what has another value in the next run."""
+    return f"uses {what}, whose value changes from one run to the next"
 
 
 def _function_names(node: "Expr") -> tuple[str, ...]:
@@ -112,18 +117,9 @@ def _function_names(node: "Expr") -> tuple[str, ...]:
     return ()
 
 
-def _is_moment(node: "Expr") -> bool:
-    """Whether this is a literal like DATE 'today'."""
-    return (
-        isinstance(node, exp.Cast)
-        and isinstance(node.this, exp.Literal)
-        and node.this.name.strip().lower() in _MOMENTS
-    )
-
-
 def _does_not_parse(why: str) -> BadExpression:
     hint = 'inside {...}, YAML ends a value at a comma: put the expression in quotes, "..."'
-    return BadExpression(f"does not parse as Spark SQL: {why}", hint)
+    return UnreadableExpression(f"does not parse as Spark SQL: {why}", hint)
 
 
 def _reason(error: SqlglotError) -> str:

@@ -44,6 +44,7 @@ class ProposedTable:
 
     table: Table
     key_guess: str  # empty if it is no guess
+    no_index: str = ""  # why it is a table, if its name is that of an index
     type_guesses: Mapping[str, str] = field(default_factory=dict)  # by column
     index_guesses: Mapping[str, str] = field(default_factory=dict)  # by index
     to_fill_in: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by index
@@ -64,6 +65,11 @@ class Proposal:
     def has_guesses(self) -> bool:
         """Whether a line of it is marked as a guess."""
         return any(of.key_guess or of.type_guesses or of.index_guesses for of in self.tables)
+
+    @property
+    def no_indexes(self) -> dict[str, str]:
+        """The tables that have the name of an index, and why each is none."""
+        return {of.table.name: of.no_index for of in self.tables if of.no_index}
 
     @property
     def to_fill_in(self) -> tuple[str, ...]:
@@ -144,6 +150,9 @@ def _store(store: Store) -> str:
 
 def _table(proposed: ProposedTable) -> Iterator[str]:
     table = proposed.table
+    if proposed.no_index:
+        why = _on_one_line(proposed.no_index)
+        yield f"# not taken for an index, so not compared with a table: {why}"
     yield f"{scalar(table.name)}:"
     yield f"  store: {scalar(table.store)}"
     yield f"  relation: {scalar(table.relation)}"

@@ -43,6 +43,8 @@ def init(place: str, catalog: Path, schema: str, force: bool) -> None:
         click.echo(printable(f"{table}: {listed}"))
     for relation, reason in result.unusable.items():
         click.echo(printable(f"left out: {relation}: {reason}"), err=True)
+    for table, reason in result.no_indexes.items():
+        click.echo(printable(f"not taken for an index: {table}: {reason}"), err=True)
     if of_database and without_password(place) != place.rstrip("?&"):
         left_out = "the password was left out: put it into ~/.pgpass or PGPASSWORD"
         click.echo(left_out, err=True)

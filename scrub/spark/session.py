@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from scrub.model.table import UTC
 from scrub.spark.class_archive import using_archive
 from scrub.spark.launching import ended_if_interrupted, has_ended
 from scrub.spark.time_zone import SETTING as TIME_ZONE
+from scrub.spark.told_values import values_not_told
 
 _CONNECT_SECONDS = 5
 _LOG_LINES_SHOWN = 3
@@ -63,10 +64,17 @@ def spark_session(
     One of our own is in the time zone; one that is borrowed is in whatever zone it is, see
     `in_time_zone`. For few rows, one of our own is made to start fast rather than to run fast.
     """
-    active = given or SparkSession.getActiveSession() or _of_another_thread()
-    if active is not None:
-        yield active
-        return
+    with nullcontext() if options.verbose else values_not_told():
+        active = given or SparkSession.getActiveSession() or _of_another_thread()
+        if active is not None:
+            yield active
+            return
+        with _own_session(options, few_rows, time_zone) as session:
+            yield session
+
+
+@contextmanager
+def _own_session(options: SparkOptions, few_rows: bool, time_zone: str) -> Iterator[SparkSession]:
     with _handlers_kept():
         session = _start(options, few_rows, time_zone)
         try:

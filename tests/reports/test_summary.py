@@ -27,6 +27,15 @@ def test_defective_and_incomplete_says_both(report_format: str) -> None:
     assert "Not looked at" in rendered
 
 
+@pytest.mark.parametrize("report_format", ["text", "markdown"])
+def test_a_table_that_was_not_read_is_said_to_be_at_no_snapshot(report_format: str) -> None:
+    check = a_check("by_customer", Status.INCOMPLETE, reason="it is not there", error=True)
+    table = replace(a_table(check), snapshot="not read", bytes_read=None)
+    rendered = FORMATS[report_format](a_run(table))
+    assert "orders, not read\n" in rendered
+    assert "at not read" not in rendered
+
+
 @pytest.mark.parametrize("report_format", FORMATS)
 def test_what_could_not_be_named_is_said_in_every_format(report_format: str) -> None:
     result = RESULTS["unnamed"]()

@@ -274,6 +274,70 @@ def test_a_table_that_merely_shares_names_is_no_index(lake: Path) -> None:
     assert set(catalog.tables) == {"orders", "customers"}
 
 
+def test_an_index_of_which_most_entries_are_wrong_is_an_index(lake: Path) -> None:
+    """As a table of its own it would be compared with nothing, and the run called clean."""
+    delta(lake, "orders", ORDERS)
+    wrong = pa.array([row % 7 + 1 for row in range(ROWS)], pa.int32())
+    delta(lake, "orders__by_customer", pa.table({"customer_id": wrong, "id": ORDERS["id"]}))
+    result, _, text = init(lake)
+    assert result.tables == {"orders": ("by_customer",)}
+    assert "customer_id differs from the table's in most rows looked at" in text
+
+
+def test_an_index_with_many_entries_too_many_is_an_index(lake: Path) -> None:
+    delta(lake, "orders", ORDERS)
+    entries = ORDERS.select(["customer_id", "id"])
+    delta(lake, "orders__by_customer", pa.concat_tables([entries] * 3))
+    assert init(lake)[0].tables == {"orders": ("by_customer",)}
+
+
+def test_a_computed_column_may_have_the_name_of_the_one_it_is_made_from(lake: Path) -> None:
+    lower = pa.array([email.lower() for email in ORDERS["email"].to_pylist()])
+    delta(lake, "orders", ORDERS)
+    delta(lake, "orders__by_email", pa.table({"email": lower, "id": ORDERS["id"]}))
+    _, catalog, _ = init(lake)
+    (column,) = catalog.tables["orders"].index("by_email").key
+    assert (column.name, column.source) == ("email", "lower(email)")
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        (
+            {"email": ORDERS["email"], "order_id": ORDERS["id"]},
+            "named after orders, but it has no column id, which is in the primary key of orders",
+        ),
+        (
+            {"email": ORDERS["email"], "id": ORDERS["id"].cast(pa.string())},
+            "named after orders, but its column id is of type string, which is not that of orders",
+        ),
+        (
+            {"id": ORDERS["id"]},
+            "named after orders, but it has no column beside the primary key of orders",
+        ),
+    ],
+)
+def test_a_relation_with_the_name_of_an_index_that_is_none_is_told(
+    lake: Path, entries: dict, why: str
+) -> None:
+    delta(lake, "orders", ORDERS)
+    delta(lake, "orders__by_email", pa.table(entries))
+    result, _, text = init(lake)
+    assert result.tables == {"orders": (), "orders__by_email": ()}
+    assert result.no_indexes == {"orders__by_email": why}
+    above = "  # not taken for an index, so not compared with a table: "
+    assert f"{above}{why}\n  orders__by_email:\n" in text
+
+
+def test_an_index_of_a_table_that_is_not_described_is_told(lake: Path) -> None:
+    delta(lake, "orders", pa.table({"ratio": [0.5, 0.5]}))
+    delta(lake, "orders__by_email", ORDERS.select(["email", "id"]))
+    result, _, _ = init(lake)
+    assert result.no_indexes == {
+        "orders__by_email": "named after orders, which is not described here"
+    }
+
+
 def test_a_pair_of_columns_is_a_key_when_no_column_is(lake: Path) -> None:
     rows = range(40)
     delta(

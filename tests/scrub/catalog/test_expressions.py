@@ -6,7 +6,13 @@ from decimal import Decimal
 
 import pytest
 
-from scrub.catalog.expressions import BadExpression, check_condition, columns_used, translate
+from scrub.catalog.expressions import (
+    BadExpression,
+    check_condition,
+    check_expression,
+    columns_used,
+    translate,
+)
 from scrub.model.predicate import (
     BOOLEAN,
     And,
@@ -114,6 +120,10 @@ def test_columns_are_told_in_the_catalogs_spelling(text: str, used: tuple[str, .
         ("spark_partition_id()", "uses spark_partition_id"),
         ("current_user() = word", "uses current_user"),
         ("day < DATE 'today'", "uses 'today'"),
+        ("at < TIMESTAMP 'now UTC'", "uses 'now UTC'"),
+        ("at < CAST((' Today ') AS TIMESTAMP)", "uses ' Today '"),
+        ("at < TIMESTAMP '08:30'", "uses '08:30'"),
+        ("to_timestamp('T8:30:00') < at", "uses 'T8:30:00'"),
         ("(" * 3000 + "id" + ")" * 3000, "nested too deeply"),
     ],
 )
@@ -121,6 +131,56 @@ def test_what_does_not_follow_from_the_row_alone_is_refused(text: str, words: st
     with pytest.raises(BadExpression, match=words):
         columns_used(text, COLUMNS)
     assert translate(text, COLUMNS) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("day >= 'today'", "today"),
+        ("'Yesterday' < at", "Yesterday"),
+        ("at >= ('now')", "now"),
+        ("at >= 'now Europe/Berlin'", "now Europe/Berlin"),
+        ("day BETWEEN '2026-01-01' AND 'tomorrow'", "tomorrow"),
+        ("day IN ('2026-01-01', 'today')", "today"),
+        ("coalesce(day, 'today')", "today"),
+        ("to_date('now')", "now"),
+        ("datediff(word, 'today')", "today"),
+        ("CAST(word AS DATE) > 'today'", "today"),
+        ("word > 'today' AND day > '2026-01-01'", "today"),
+        ("at >= '08:30'", "08:30"),
+        ("at BETWEEN '08:30:00' AND '2026-01-01'", "08:30:00"),
+    ],
+)
+def test_a_day_or_time_that_moves_on_is_refused_without_a_cast_too(text: str, moment: str) -> None:
+    """An index that covers what comes after 'today' would be another one tomorrow."""
+    with pytest.raises(BadExpression, match=f"uses '{moment}', whose value changes"):
+        check_expression(text, COLUMNS)
+
+
+def test_a_condition_with_such_a_day_is_refused_in_each_dialect() -> None:
+    with pytest.raises(BadExpression, match="uses 'today'"):
+        check_condition("day >= 'today'", COLUMNS)
+    with pytest.raises(BadExpression, match="uses 'today'"):
+        check_expression("day >= 'today'", COLUMNS, "postgres")
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("word = 'today'", "spark"),
+        ("word > 'now'", "spark"),
+        ("upper(word) <> 'TODAY'", "spark"),
+        ("day > '2026-01-01' AND word IN ('now', 'later')", "spark"),
+        ("date_format(at, 'HH:mm') >= '08:30'", "spark"),
+        ("at >= '2026-01-31 08:30'", "spark"),
+        ("word >= '08:30'", "spark"),
+        ("day > '1970-01-01'", "spark"),
+        ("at::time >= '08:30'", "postgres"),
+        ("at::time >= TIME '08:30'", "postgres"),
+    ],
+)
+def test_a_word_or_a_time_that_stays_is_accepted(text: str, dialect: str) -> None:
+    assert check_expression(text, COLUMNS, dialect)
 
 
 @pytest.mark.parametrize(
