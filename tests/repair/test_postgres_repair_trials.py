@@ -139,6 +139,7 @@ def _repaired(ground: Ground) -> list[str]:
         runs.append(new_run())
         done = ground.repair(found, run=runs[-1])
         left = {one.action.defect for one in done if not one.in_order}
+        left |= {defect.id for defect in found} - {one.action.defect for one in done}  # refused
         assert {defect.id for defect in ground.defects()} <= left | _unnamed(ground, found)
     return runs
 
