@@ -127,7 +127,9 @@ def _fill(
     with ground.kept.connection.cursor() as cursor:
         cursor.execute("DELETE FROM public.t")
         cursor.execute("DELETE FROM public.t__by_v")
-        cursor.executemany("INSERT INTO public.t VALUES (%s, %s, %s)", [(k, *r) for k, r in rows.items()])
+        cursor.executemany(
+            "INSERT INTO public.t VALUES (%s, %s, %s)", [(k, *r) for k, r in rows.items()]
+        )
         cursor.executemany("INSERT INTO public.t__by_v VALUES (%s, %s, %s)", entries)
 
 
