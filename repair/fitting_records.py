@@ -45,7 +45,9 @@ def is_fitting(table: Table, record: JournalRecord) -> bool:
         ):
             return False
         to_table([{name: e.get(name) for name in columns} for e in entries], typed)
-        to_table([record.primary_key] if record.primary_key is not None else [], keys)
+        # Pairs are found by their own key, whatever the row's is.
+        if record.primary_key is not None and table.kv is None:
+            to_table([record.primary_key], keys)
     except (KeyError, ValueError, TypeError, ArithmeticError, AttributeError):
         return False
     return True

@@ -76,8 +76,13 @@ def _over_fraction(
     return (
         f"{changes:,} changes {of} are {shown}, more than --max-fraction "
         f"{request.max_fraction:g}; so much damage often has a cause of its own; "
-        f"{_if_meant(f'--max-fraction {enough:g}')}"
+        f"{_if_meant(f'--max-fraction {_plainly(enough)}')}"
     )
+
+
+def _plainly(share: float) -> str:
+    """With all its digits: rounded down, it would not be enough."""
+    return f"{share:.3f}".rstrip("0").rstrip(".")
 
 
 def _if_meant(option: str) -> str:

@@ -125,10 +125,12 @@ def _fill(
 ) -> None:
     assert ground.kept is not None
     with ground.kept.connection.cursor() as cursor:
-        cursor.execute("DELETE FROM t")
-        cursor.execute("DELETE FROM t__by_v")
-        cursor.executemany("INSERT INTO t VALUES (%s, %s, %s)", [(k, *r) for k, r in rows.items()])
-        cursor.executemany("INSERT INTO t__by_v VALUES (%s, %s, %s)", entries)
+        cursor.execute("DELETE FROM public.t")
+        cursor.execute("DELETE FROM public.t__by_v")
+        cursor.executemany(
+            "INSERT INTO public.t VALUES (%s, %s, %s)", [(k, *r) for k, r in rows.items()]
+        )
+        cursor.executemany("INSERT INTO public.t__by_v VALUES (%s, %s, %s)", entries)
 
 
 def _repaired(ground: Ground) -> list[str]:
@@ -139,6 +141,7 @@ def _repaired(ground: Ground) -> list[str]:
         runs.append(new_run())
         done = ground.repair(found, run=runs[-1])
         left = {one.action.defect for one in done if not one.in_order}
+        left |= {defect.id for defect in found} - {one.action.defect for one in done}  # refused
         assert {defect.id for defect in ground.defects()} <= left | _unnamed(ground, found)
     return runs
 
