@@ -78,7 +78,7 @@ def entries_by_spark(
 def pairs_by_spark(
     spark: SparkSession, plan: KvPlan, stores: Mapping[str, ReadableStore], by_row: bool
 ) -> DataFrame:
-    """Every live pair of the table's relations: the latest version of each, no tombstones."""
+    """Every pair of the table's relations; where they keep versions, the latest, no tombstones."""
     frames = []
     for of in plan.relations:
         columns = PAIR if of.stamp is None else (*PAIR, of.stamp)
@@ -86,6 +86,7 @@ def pairs_by_spark(
         frame = frame.withColumn("key", F.expr("coalesce(key, X'')"))
         if of.stamp is not None:
             frame = frame.groupBy("key").agg(F.max_by("value", "ts").alias("value"))
+        frame = frame.withColumn("value", F.expr("coalesce(value, X'')"))
         frames.append(frame.select("key", "value").where(of.keys.condition))
     pairs = reduce(DataFrame.unionAll, frames)
     if by_row:

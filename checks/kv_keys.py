@@ -3,6 +3,10 @@
 
 Several tables may share a relation. Pairs of the others are passed over, and keys of no table at
 all are looked at for one of the tables only, so that each is reported once.
+
+A pair without a value is a deletion where a relation keeps versions. Elsewhere its value is lost.
+An entry is missing then; a row cannot be read, and is not taken for one that is gone: its entries
+would be called dangling, and they are all that is left of it.
 """
 
 from collections.abc import Sequence
@@ -21,39 +25,61 @@ class KeyChoice:
 
     prefixes: tuple[bytes, ...] = ()
     wanted: bool = False
+    entries: tuple[bytes, ...] | None = None
+    """Of pairs without a value, those whose keys begin so are passed over; None: all of them."""
 
     def of_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The pairs to look at; those without a value are deleted, and never are."""
+        """The pairs to look at, with empty bytes in the place of NULL."""
         keys, values = batch.column("key"), batch.column("value")
         if keys.null_count:
             keys = pc.fill_null(keys, b"")
-        chosen = pc.fill_null(pc.greater(pc.binary_length(values), 0), False)
+        if values.null_count:
+            values = pc.fill_null(values, b"")
+        chosen = pc.greater(pc.binary_length(values), 0)
+        if self.entries is not None and not pc.all(chosen, min_count=0).as_py():
+            chosen = pc.or_(chosen, pc.invert(_begin_with(keys, self.entries)))
         if self.prefixes or self.wanted:
-            found = pa.array(np.zeros(len(keys), dtype=np.bool_))
-            for prefix in self.prefixes:
-                found = pc.or_(found, pc.starts_with(keys, prefix))
+            found = _begin_with(keys, self.prefixes)
             chosen = pc.and_(chosen, found if self.wanted else pc.invert(found))
         pairs = pa.RecordBatch.from_arrays([keys, values], ["key", "value"])
         return pairs if pc.all(chosen, min_count=0).as_py() else pairs.filter(chosen)
 
     @property
     def condition(self) -> str:
-        """The same in Spark SQL, for a frame whose keys are not NULL."""
+        """The same in Spark SQL, for a frame whose keys and values are not NULL."""
+        live = "length(value) > 0"
+        if self.entries is not None:
+            live = f"({live} OR NOT {_begins_with(self.entries)})"
         if not self.prefixes:
-            return "length(value) > 0" if not self.wanted else "false"
-        found = " OR ".join(f"startswith(key, X'{prefix.hex()}')" for prefix in self.prefixes)
-        return f"length(value) > 0 AND {'' if self.wanted else 'NOT '}({found})"
+            return "false" if self.wanted else live
+        return f"{live} AND {'' if self.wanted else 'NOT '}{_begins_with(self.prefixes)}"
 
 
-def choose_keys(table: KvTable, others: Sequence[KvTable], strangers: bool) -> KeyChoice:
+def _begin_with(keys: pa.Array, prefixes: Sequence[bytes]) -> pa.Array:
+    found = pa.array(np.zeros(len(keys), dtype=np.bool_))
+    for prefix in prefixes:
+        found = pc.or_(found, pc.starts_with(keys, prefix))
+    return found
+
+
+def _begins_with(prefixes: Sequence[bytes]) -> str:
+    found = [f"startswith(key, X'{prefix.hex()}')" for prefix in prefixes]
+    return f"({' OR '.join(found) or 'false'})"
+
+
+def choose_keys(
+    table: KvTable, others: Sequence[KvTable], *, strangers: bool, has_versions: bool = False
+) -> KeyChoice:
     """Pairs of a table among those of others; with `strangers`, also pairs that are of none."""
-    if not others:
-        return KeyChoice()
     own = prefixes_of(table)
+    of_entries = tuple(prefix for prefix, index in own.items() if index is not None)
+    entries = None if has_versions else of_entries
+    if not others:
+        return KeyChoice(entries=entries)
     if not strangers:
-        return KeyChoice(tuple(own), wanted=True)
+        return KeyChoice(tuple(own), wanted=True, entries=entries)
     foreign = [prefix for other in others for prefix in prefixes_of(other) if prefix not in own]
-    return KeyChoice(tuple(dict.fromkeys(foreign)))
+    return KeyChoice(tuple(dict.fromkeys(foreign)), entries=entries)
 
 
 def prefixes_of(table: KvTable) -> dict[bytes, str | None]:

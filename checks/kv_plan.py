@@ -15,6 +15,7 @@ from scrub.model.table import Column, Index, Table
 from scrub.model.types import ColumnType, TypeName
 
 BINARY = ColumnType(TypeName.BINARY)
+STAMP = "ts"  # the column of versions
 PAIR = tuple(Column(name=name, type=BINARY) for name in ("key", "value"))
 
 
@@ -28,8 +29,8 @@ class KvRelation:
     @property
     def stamp(self) -> Column | None:
         """The column that tells which version of a pair is the latest, if there are several."""
-        known = self.facts.columns.get("ts")
-        return None if known is None else Column(name="ts", type=known)
+        known = self.facts.columns.get(STAMP)
+        return None if known is None else Column(name=STAMP, type=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,7 @@ def _unopened(relations: Sequence[KvRelation]) -> Iterator[str]:
 def _together(table: Table, relations: Sequence[KvRelation]) -> Iterator[str]:
     """Why pairs of several files must be brought together first."""
     assert table.kv is not None
-    if any("ts" in of.facts.columns for of in relations):
+    if any(STAMP in of.facts.columns for of in relations):
         yield "only Spark brings the versions of a pair together"
     if len(table.kv.families) > 1:
         yield "only Spark brings the families of a row together"

@@ -26,7 +26,7 @@ from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, Entry, RepairPlan
 from scrub.model.table import Table
 from scrub.stores.pair_demands import PairStore, entry_of_pair, pair_table
-from scrub.stores.pair_rows import TABLE, Pair, PairRows, is_deleted
+from scrub.stores.pair_rows import TABLE, Pair, PairRows, has_no_value
 from scrub.stores.repairing import Reason
 
 _SPELLING = (
@@ -166,7 +166,7 @@ class _Planning:
         return replace(plan, actions=(), refusals=tuple(of_lost))
 
     def _has_row(self, place: _Place) -> bool:
-        return any(not is_deleted(pair) for row in place.rows for pair in self.row_pairs[row])
+        return any(self.row_pairs[row] for row in place.rows)
 
     def planned(self, defect: Defect) -> Iterator[Action | Reason]:
         if self._is_left(defect):
@@ -217,7 +217,7 @@ class _Planning:
     def _toward(self, defect: Defect, place: _Place, wanted: Pair) -> Iterator[Action | Reason]:
         """What brings a place to hold just the pair that a row asks for."""
         there = self.there.get((place.index, wanted[0]), [])
-        living = [pair for pair in there if not is_deleted(pair)]
+        living = [pair for pair in there if not has_no_value(pair)]
         if not there:
             yield self._action(ActionKind.PUT, defect, place, None, wanted)
         for pair in _distinct(living or there):
@@ -237,7 +237,7 @@ class _Planning:
     def _is_of_another_row(self, index: str, pair: Pair, wanted: Pair) -> bool:
         """Whether an entry that can be read says it is another row's than the one asked for."""
         trouble = self.rows.trouble(pair)
-        if is_deleted(pair) or (trouble is not None and trouble.verdict == INVALID):
+        if has_no_value(pair) or (trouble is not None and trouble.verdict == INVALID):
             return False
         return self.rows.rows_told(index, pair).isdisjoint(self.rows.rows_told(index, wanted))
 
@@ -251,7 +251,7 @@ class _Planning:
         there = [
             pair
             for pair in _distinct(self.there.get((place.index, place.pair[0]), ()))
-            if not is_deleted(pair)
+            if not has_no_value(pair)
         ]
         for pair in there:
             if not self.rows.is_owner_known(place.index, pair):
@@ -291,7 +291,7 @@ class _Planning:
         )
 
     def _primary_key(self, place: _Place, pair: Pair | None) -> Entry | None:
-        if pair is None or is_deleted(pair):
+        if pair is None or has_no_value(pair):
             return None
         layout = self.rows.layout
         number = layout.primary(0) if place.index == TABLE else layout.secondary(0, place.index)

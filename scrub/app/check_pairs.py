@@ -114,14 +114,17 @@ class _Planning:
 
     def _plan(self, table: Table, refusal: str | None) -> "KvPlan":
         from checks.kv_keys import choose_keys
-        from checks.kv_plan import KvRelation, plan_pairs
+        from checks.kv_plan import STAMP, KvRelation, plan_pairs
 
         assert table.kv is not None
         relations = []
         for place, name in self._relations(table).items():
             is_new = _place(*place) not in self.strangers_sought
-            keys = choose_keys(table.kv, self._others(table, place), strangers=is_new)
-            relations.append(KvRelation(facts=self._pin(table, place, name), keys=keys))
+            facts, others = self._pin(table, place, name), self._others(table, place)
+            keys = choose_keys(
+                table.kv, others, strangers=is_new, has_versions=STAMP in facts.columns
+            )
+            relations.append(KvRelation(facts=facts, keys=keys))
         indexes = select_indexes(table, self.request) if "index" in self.request.checks else ()
         compared = [index for index in indexes if not _is_collated(table, index.name)]
         return plan_pairs(table, relations, compared, self.request, refusal)

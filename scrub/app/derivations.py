@@ -143,7 +143,7 @@ class Matched:
         values = zip(
             self.rows.column(name).to_pylist(), self.entries.column(name).to_pylist(), strict=True
         )
-        return 2 * sum(row == entry for row, entry in values) < self.rows.num_rows
+        return bool(2 * sum(row == entry for row, entry in values) < self.rows.num_rows)
 
     def explain(self, wanted: Column, columns: Sequence[Column]) -> Derivation | None:
         """How the wanted column follows from one of the table's; None if nothing fits."""

@@ -40,7 +40,7 @@ from scrub.codec.kv.pairs import INVALID, MISSING, NONCANONICAL
 from scrub.codec.kv.rows import decode, encode
 from scrub.model.kv import DatumKind, KvIndex, KvTable
 
-Pair = tuple[bytes, bytes | None]  # without a value, or with an empty one, it is deleted
+Pair = tuple[bytes, bytes | None]
 
 TABLE = ""
 """The name of the index that stands for the pairs of the table itself; no other is called that."""
@@ -49,7 +49,8 @@ _CHECKSUM_BYTES = 4
 _EMPTY_ENTRY = bytes(_CHECKSUM_BYTES) + b"\x03"
 
 
-def is_deleted(pair: Pair) -> bool:
+def has_no_value(pair: Pair) -> bool:
+    """Whether the value is NULL or empty: such an entry is none, such a row cannot be read."""
     return not pair[1]
 
 
@@ -129,10 +130,10 @@ class PairRows:
         A row of which not all can be read may ask for anything; so may one that has a value that
         cannot be, in a column that the index uses.
         """
-        living = sorted((key, value) for key, value in pairs if value)
-        if not living:
+        there = sorted((key, value or b"") for key, value in pairs)
+        if not there:
             return []
-        keys, values = zip(*living, strict=True)
+        keys, values = zip(*there, strict=True)
         found = entries(
             self.layout,
             [self._number(index)],

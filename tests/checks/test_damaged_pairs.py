@@ -59,6 +59,45 @@ def lacks_no_key(result: RunResult) -> bool:
     return all(None not in (d.primary_key or {}).values() for d in result.defects)
 
 
+# No value
+
+
+@ENGINES
+@pytest.mark.parametrize("lost", [b"", None])
+def test_a_row_that_lost_its_value_is_told_and_its_entries_are_undecided(
+    tmp_path: Path, spark: Any, engine: Engine, lost: bytes | None
+) -> None:
+    """Taken for a row that is gone, its entries would be dangling: all that is left of it."""
+    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
+    pairs = goods_pairs(table)
+    of_row = row_pairs(table, goods(7))
+    exchange(pairs["primary"], of_row, [(of_row[0][0], lost)])  # type: ignore[list-item]
+    write_pairs(tmp_path, pairs)
+    result = checked(catalog, spark, engine=engine)
+    assert found_in(result) == {
+        None: ({DefectKind.INVALID_ENCODING: 1}, 0),
+        "by_code": (CLEAN, 1),
+        "by_price": (CLEAN, 1),
+        "by_name": (CLEAN, 1),
+    }
+    assert one(result, DefectKind.INVALID_ENCODING).primary_key == {"id": 7}
+    assert all(outcome_of(result, index).is_incomplete for index in OF_INDEXES)
+
+
+@ENGINES
+def test_an_entry_that_lost_its_value_is_missing(
+    tmp_path: Path, spark: Any, engine: Engine
+) -> None:
+    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
+    pairs = goods_pairs(table)
+    of_entry = entry_pairs(table, "by_price", goods(7))
+    exchange(pairs["by_price"], of_entry, [(of_entry[0][0], b"")])
+    write_pairs(tmp_path, pairs)
+    result = checked(catalog, spark, engine=engine)
+    assert one(result, DefectKind.MISSING).index == "by_price"
+    assert result.defects_total == 1
+
+
 # NULL
 
 

@@ -51,10 +51,27 @@ def test_two_descriptions_of_one_table_do_not_hide_its_pairs() -> None:
     assert kept(choice, key(52, 1), key(52, 2)) == [key(52, 1)]
 
 
-def test_a_table_of_its_own_keeps_every_live_pair() -> None:
+def test_a_table_of_its_own_keeps_every_pair() -> None:
     choice = choose_keys(a_table(52), [], strangers=False)
     assert kept(choice, None, key(1, 1)) == [b"", key(1, 1)]
+
+
+@pytest.mark.parametrize("others", [[], [a_table(53)]])
+@pytest.mark.parametrize(
+    ("index", "has_versions", "found"),
+    [
+        (1, True, [b"value"]),
+        (1, False, [b"value", b"", b""]),
+        (2, True, [b"value"]),
+        (2, False, [b"value"]),
+        (7, False, [b"value", b"", b""]),
+    ],
+)
+def test_a_row_without_a_value_is_deleted_only_where_there_are_versions(
+    others: list[KvTable], index: int, has_versions: bool, found: list[bytes]
+) -> None:
+    choice = choose_keys(a_table(52, 2), others, strangers=True, has_versions=has_versions)
     values = pa.array([b"value", b"", None], pa.binary())
-    keys = pa.array([b"a", b"b", b"c"], pa.binary())
+    keys = pa.array([key(52, index)] * 3, pa.binary())
     live = choice.of_batch(pa.RecordBatch.from_arrays([keys, values], ["key", "value"]))
-    assert live.column("key").to_pylist() == [b"a"]
+    assert live.column("value").to_pylist() == found

@@ -12,6 +12,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from checks.kv_defects import KvDefects
+from checks.kv_keys import prefixes_of
 from checks.kv_plan import KvPlan
 from checks.kv_report import Report
 from repair.executing import Executor
@@ -141,7 +142,13 @@ class PairGround(ABC):
 
     def defects(self) -> list[Defect]:
         """What a check reports: bytes that are wrong, and entries that differ."""
-        living = sorted(p for name in self.names for p in self.read(name) if p[1])
+        of_entries = tuple(prefix for prefix, index in prefixes_of(self.kv).items() if index)
+        living = sorted(
+            (key, value or b"")
+            for name in self.names
+            for key, value in self.read(name)
+            if value or not key.startswith(of_entries)
+        )
         names = [index.name for index in self.kv.indexes]
         words = KvDefects(
             KvPlan(

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from repair.pair_reasons import ROW_UNREADABLE
 from reports import as_json
 from reports.repairs import repair_as_text
 from scrub.app import run_check
@@ -230,6 +231,25 @@ def test_an_index_of_pairs_chosen_by_itself_keeps_what_others_tell_of_a_lost_row
     ]
     assert meant.deletes_last_copies
     assert len(meant.lost_rows) == 1
+
+
+@pytest.mark.parametrize("lost", [b"", None])
+def test_entries_of_a_row_that_lost_its_value_are_never_deleted(
+    make: Make, lost: bytes | None
+) -> None:
+    """Not even by a result that called them dangling, and not if last copies may go."""
+    ground = make(ONE_FAMILY, INDEXES)
+    pairs = ground.sound(10)
+    (of_row,) = ground.row_pairs(row(3))
+    pairs["primary"].remove(of_row)
+    ground.write_all(pairs)
+    dangling = [defect for defect in ground.defects() if defect.index == "by_email"]
+    pairs["primary"].append((of_row[0], lost))
+    ground.write_all(pairs)
+    assert [(d.kind, d.index) for d in ground.defects()] == [(DefectKind.INVALID_ENCODING, None)]
+    plan = ground.plan(dangling, delete_last_copies=True)
+    assert plan.actions == ()
+    assert [refusal.reason for refusal in plan.refusals] == [ROW_UNREADABLE[0]]
 
 
 def test_rows_that_several_indexes_agree_on_are_not_forgotten(make: Make) -> None:
