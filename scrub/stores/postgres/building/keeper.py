@@ -36,10 +36,10 @@ _FORGETS = (Duty.DELETE,)
 _PUTS = (Duty.PUT_AND_TOMBSTONE, Duty.PUT_AND_DELETE, Duty.RECORD, Duty.ENFORCE)
 
 
-def keeping(entry: EntrySql, duties: Duties) -> str:
+def keeping(entry: EntrySql, duties: Duties, create: str) -> str:
     """The function for these duties, to be created or replaced."""
     return f"""
-CREATE OR REPLACE FUNCTION {entry.keeper}() RETURNS trigger
+{create} FUNCTION {entry.keeper}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SEARCH_PATH}
 AS {quoted_body(_body(entry, duties))}"""
 

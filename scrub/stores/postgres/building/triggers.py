@@ -54,7 +54,7 @@ def _names(entry: IndexNames) -> tuple[str, str]:
     return identifier(entry.name_with("keep")), identifier(entry.name_with("truncate"))
 
 
-def emptying(entry: EntrySql, duties: Duties, is_whole: bool) -> str:
+def emptying(entry: EntrySql, duties: Duties, create: str) -> str:
     """The function for TRUNCATE of the whole table, or of one partition.
 
     Whoever truncates has locked the table against the builder too, so nobody can still bring back
@@ -65,14 +65,14 @@ def emptying(entry: EntrySql, duties: Duties, is_whole: bool) -> str:
         for relation, duty in ((entry.temporary, duties.temporary), (entry.relation, duties.index))
         if duty is not Duty.NOTHING or relation == entry.relation
     ]
-    if is_whole:
+    if not entry.is_partitioned:
         body = f"TRUNCATE {', '.join(relation for relation, _ in targets)};"
     else:
         body = "\n".join(_leaving(entry, relation, duty) for relation, duty in targets)
     names = ", ".join(f"{literal(of.name)}::pg_catalog.text" for of in entry.sources)
     look = Firing(entry, "BEFORE STATEMENT", on_others=_DETACHED).look()
     return f"""
-CREATE OR REPLACE FUNCTION {entry.emptier}() RETURNS trigger
+{create} FUNCTION {entry.emptier}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SEARCH_PATH}
 AS {
         quoted_body(f'''{note_of(entry)}
