@@ -24,14 +24,17 @@ _FIND = """
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
-_COLUMNS = """
-    SELECT a.attname,
+BASE = """
            -- A cast without a function: citext's own, where another could call a stranger's.
            CASE WHEN u.typnamespace = 'pg_catalog'::regnamespace
                   OR u.typname = 'citext' AND EXISTS (
                       SELECT FROM pg_cast WHERE castsource = u.oid
                       AND casttarget = 'text'::regtype AND castmethod = 'b')
-                THEN u.typname ELSE u.typnamespace::regnamespace || '.' || u.typname END,
+                THEN u.typname ELSE u.typnamespace::regnamespace || '.' || u.typname END
+"""
+"""`ServerColumn.base`, of the type u."""
+_COLUMNS = f"""
+    SELECT a.attname, {BASE},
            format_type(a.atttypid, a.atttypmod),
            CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
            u.typtype = 'e',

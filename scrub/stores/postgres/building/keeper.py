@@ -168,7 +168,7 @@ class _Keeper:
         owner = ", ".join(f"t.{name} AS k{n}" for n, name in enumerate(entry.owner))
         same = " AND ".join(part.equal("d", "n") for part in entry.indexed)
         told = literal(f"unique index {entry.index}: another row has this key")
-        shown = ", ".join(f"n.{part.name}::pg_catalog.text" for part in entry.indexed)
+        shown = ", ".join(part.text("n") for part in entry.indexed)
         keys = variables("c", entry)
         taken = " ".join(f"{key} := k.k{n};" for n, key in enumerate(keys))
         return f"""SELECT {owner} INTO k FROM {self.relation} AS t
