@@ -46,9 +46,7 @@ def test_renewed_functions_are_taken_from_whoever_made_them_meanwhile(database: 
         with building(database, kv_table(unique=True), Method.INIT_PUT, TABLE, ROWS) as ground:
             ground.publish()
             owners = database.rows(OWNERS)
-            database.run(
-                "DROP TRIGGER t__by_v__keep ON t", "DROP FUNCTION public.t__by_v__keep()"
-            )
+            database.run("DROP TRIGGER t__by_v__keep ON t", "DROP FUNCTION public.t__by_v__keep()")
             mallory.execute(f"CREATE FUNCTION public.t__by_v__keep() {FUNCTION}")
             assert len(database.rows(OWNERS)) == 2
             with connect(conninfo_of(database.url, {})) as connection:

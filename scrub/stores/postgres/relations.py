@@ -20,7 +20,8 @@ _WITH_PAGES = (TABLE, MATERIALIZED)
 _FIND = """
     SELECT c.oid, n.nspname, c.relname, c.relkind::text, c.reltuples::float8,
            EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid),
-           has_table_privilege(c.oid, 'SELECT'), row_security_active(c.oid)
+           has_table_privilege(c.oid, 'SELECT'), row_security_active(c.oid),
+           pg_get_userbyid(c.relowner)
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
@@ -71,6 +72,7 @@ class ServerRelation:
     has_children: bool
     readable: bool  # all of it, not only some columns
     is_filtered: bool  # policies would hide rows of it from this role
+    owner: str
 
     @property
     def sql(self) -> str:
@@ -172,7 +174,7 @@ def unique_keys_of(
 
 
 def _relation(row: Sequence[Any]) -> ServerRelation:
-    oid, schema, name, kind, tuples, has_children, readable, is_filtered = row
+    oid, schema, name, kind, tuples, has_children, readable, is_filtered, owner = row
     return ServerRelation(
         oid=oid,
         schema=schema,
@@ -182,4 +184,5 @@ def _relation(row: Sequence[Any]) -> ServerRelation:
         has_children=has_children and kind != PARTITIONED,
         readable=readable,
         is_filtered=is_filtered,
+        owner=owner,
     )

@@ -37,6 +37,7 @@ class EntrySql(IndexNames):
     table_name: str  # in the catalog
     table: str  # quoted, with its schema
     table_number: int
+    table_owner: str
     is_partitioned: bool
     sources: tuple[SourceColumn, ...]  # all that entries are made of
     primary_key: tuple[KeyColumn, ...]
@@ -125,6 +126,7 @@ def entry_sql(
         table_name=table.name,
         table=relation.sql,
         table_number=relation.oid,
+        table_owner=relation.owner,
         is_partitioned=relation.kind == PARTITIONED,
         relation_name=index.relation,
         sources=sources.needed(maker.columns_read()),

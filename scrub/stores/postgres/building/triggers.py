@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
 from scrub.stores.postgres.building.entry_sql import EntrySql
-from scrub.stores.postgres.building.firing import Firing, note_of, quoted_body
+from scrub.stores.postgres.building.firing import SETTINGS, Firing, note_of, quoted_body
 from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.building.row_reading import NAMES_NOW, RowReading, as_text
-from scrub.stores.postgres.connections import SEARCH_PATH
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.relations import ServerRelation
 
@@ -73,7 +72,7 @@ def emptying(entry: EntrySql, duties: Duties, create: str) -> str:
     look = Firing(entry, "BEFORE STATEMENT", on_others=_DETACHED).look()
     return f"""
 {create} FUNCTION {entry.emptier}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SEARCH_PATH}
+LANGUAGE plpgsql SECURITY DEFINER {SETTINGS}
 AS {
         quoted_body(f'''{note_of(entry)}
 DECLARE
