@@ -154,3 +154,16 @@ def _base_of(wanted: ColumnType) -> str:
 def as_sent(expression: str, wanted: ColumnType) -> str:
     """The expression such that the driver hands it over unharmed: it has no decimals."""
     return f"({expression})::pg_catalog.text" if wanted.name is TypeName.DECIMAL else expression
+
+
+def output_text(value: str, of_type: str) -> str:
+    """A value as text that its type's input function reads; NULL if it is NULL.
+
+    Not by a cast, unless of the server's own types, which are written without a schema: whoever
+    owns a type can make a cast to text, which calls his function.
+    """
+    if "." not in of_type:
+        return f"{value}::pg_catalog.text"
+    # IS NULL would be true of a row of NULLs.
+    is_there = f"pg_catalog.num_nulls({value}) OPERATOR(pg_catalog.=) 0"
+    return f"CASE WHEN {is_there} THEN pg_catalog.concat({value}) END"

@@ -13,6 +13,7 @@ from scrub.stores.postgres.index_classes import OperatorClass, operator_classes
 from scrub.stores.postgres.index_collations import OutgrownCollation, outgrown_collations
 from scrub.stores.postgres.index_equality import has_hash, may_differ_in_spelling
 from scrub.stores.postgres.quoting import identifier, qualified
+from scrub.stores.postgres.relations import BASE
 
 if TYPE_CHECKING:
     import psycopg
@@ -33,10 +34,10 @@ _FIND = """
     JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace tn ON tn.oid = t.relnamespace
     JOIN pg_am m ON m.oid = c.relam
 """
-_COLUMNS = """
-    SELECT a.attname, coalesce(base.typname, y.typname), format_type(a.atttypid, a.atttypmod),
+_COLUMNS = f"""
+    SELECT a.attname, {BASE}, format_type(a.atttypid, a.atttypmod),
            CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE a.atttypmod END,
-           coalesce(base.typtype, y.typtype) = 'e', coalesce(l.collisdeterministic, true),
+           u.typtype = 'e', coalesce(l.collisdeterministic, true),
            a.attnotnull, true,
            i.indkey[p.n - 1] = 0, pg_get_indexdef(i.indexrelid, p.n, false),
            p.n <= i.indnkeyatts, i.indoption[p.n - 1] & 1 = 1, i.indoption[p.n - 1] & 2 = 2,
@@ -46,7 +47,7 @@ _COLUMNS = """
     CROSS JOIN LATERAL generate_series(1, i.indnatts) AS p(n)
     JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = p.n
     JOIN pg_type y ON y.oid = a.atttypid
-    LEFT JOIN pg_type base ON y.typtype = 'd' AND base.oid = y.typbasetype
+    JOIN pg_type u ON u.oid = CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END
     LEFT JOIN pg_opclass q ON p.n <= i.indnkeyatts AND q.oid = i.indclass[p.n - 1]
     LEFT JOIN pg_collation l ON p.n <= i.indnkeyatts AND l.oid = i.indcollation[p.n - 1]
     LEFT JOIN pg_namespace ln ON ln.oid = l.collnamespace

@@ -5,8 +5,9 @@ Each of them gives one line for one thing that is wrong, or streams in constant 
 index of which nothing is right can be looked at, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from scrub.stores.postgres.column_types import output_text
 from scrub.stores.postgres.index_description import IndexColumn
 from scrub.stores.postgres.index_order import order_by
 from scrub.stores.postgres.index_readings import BUCKETS, IndexReadings, digest
@@ -154,11 +155,11 @@ def clashing(readings: IndexReadings, way: Way) -> str:
     """
 
 
-def values_at(readings: IndexReadings, primary_key: Sequence[str], rows: Sequence[str]) -> str:
-    """What some rows give for the index's columns, and their primary key."""
+def values_at(readings: IndexReadings, primary_key: Mapping[str, str], rows: Sequence[str]) -> str:
+    """What some rows give for the index's columns, and their primary key, by name and type."""
     index = readings.index
     own = _texts(index.columns, [column.expression for column in index.columns])
-    key = ", ".join(f"{identifier(name)}::text" for name in primary_key)
+    key = ", ".join(output_text(identifier(name), of) for name, of in primary_key.items())
     places = ", ".join(f"{literal(row)}::tid" for row in rows)
     return f"""
         SELECT ctid::text, {own}, ARRAY[{key}]::text[] FROM ONLY {index.table_sql}
@@ -171,7 +172,7 @@ def _texts(columns: Sequence[IndexColumn], values: Sequence[str]) -> str:
     listed = [
         f"pg_catalog.trim_scale({value})::text"
         if column.column.base == "numeric" and column.column.modifier < 0
-        else f"{value}::text"
+        else output_text(value, column.column.base)
         for column, value in zip(columns, values, strict=True)
     ]
     return f"ARRAY[{', '.join(listed)}]::text[]"

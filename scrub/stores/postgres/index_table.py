@@ -6,7 +6,7 @@ else. A unique index tells if that happened, and then everything is to be judged
 is none, the relation is locked against other writers for the moment.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ class IndexTable:
         by_place: dict[Place, Sequence[Any]] = {}  # two queries may find the same
         for unknown, some in self._by_nulls(keys):
             on = self._matching(unknown)
-            arrays, names = arrays_of(self._telling())
+            arrays, names = arrays_of(self._telling(), self.columns)
             query = (
                 f"SELECT {self._selected} FROM {self.sql} AS t "
                 f"WHERE EXISTS (SELECT FROM unnest({arrays}) AS k({names}) WHERE {on}){locking}"
@@ -210,10 +210,21 @@ def _is_guarded(brief: Brief, relation: ServerRelation, shape: EntryShape) -> bo
     return brief.execute(query, (relation.oid, [c.name for c in columns])).fetchone() is not None
 
 
-def arrays_of(columns: Sequence[Column]) -> tuple[str, str]:
-    """Places for lists of values, and what their columns are called."""
-    arrays = ", ".join(f"%s::{sql_type(column.type)}[]" for column in columns)
+def arrays_of(columns: Sequence[Column], described: Mapping[str, ServerColumn]) -> tuple[str, str]:
+    """Places for lists of values, and what their columns are called.
+
+    Values of an enum arrive as such, by its input function: a cast from text its owner could have
+    made himself, and it would call his function.
+    """
+    arrays = ", ".join(f"%s::{_sent_as(column, described)}[]" for column in columns)
     return arrays, ", ".join(_name(column.name) for column in columns)
+
+
+def _sent_as(column: Column, described: Mapping[str, ServerColumn]) -> str:
+    found = described.get(column.name)
+    if found is not None and found.is_enum:
+        return beside_parameters(found.shown)
+    return sql_type(column.type)
 
 
 def lists_of_places(places: Sequence[Place]) -> list[object]:

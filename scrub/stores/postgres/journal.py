@@ -58,6 +58,8 @@ class PostgresJournal:
         return connection.execute(_HAS_IMAGES, (self.relation,)).fetchone() is not None
 
     def is_there(self, connection: "psycopg.Connection[Any]") -> bool:
+        """Refuses that of a stranger: his view would run his code, and his runs could be undone."""
+        demand_own(connection, self.runs_relation, self.relation)
         row = connection.execute("SELECT to_regclass(%s)", (self.runs_relation,)).fetchone()
         return row is not None and row[0] is not None
 

@@ -132,7 +132,7 @@ class _Look:
     ) -> list[Entry | None]:
         """What the server would make of such rows."""
         columns = self.table.columns
-        arrays, names = arrays_of(columns)
+        arrays, names = arrays_of(columns, self.described)
         known = {column.name for column in columns}
         made = ", ".join(
             f"{f'k.{identifier(c.name)}' if c.name in known else 'NULL'}::{c.shown} "

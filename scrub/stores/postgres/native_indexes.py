@@ -23,6 +23,7 @@ from scrub.stores.postgres.index_readings import (
 from scrub.stores.postgres.index_sessions import IndexSessions
 from scrub.stores.postgres.index_stability import Instability, instabilities
 from scrub.stores.postgres.plan_proof import Demand, ReadingRefused, Way, output_of, plan_of, prove
+from scrub.stores.postgres.relations import columns_of, find_relation
 
 Texts = tuple[str | None, ...]
 
@@ -269,8 +270,12 @@ class NativeIndexReader:
 
     def values(self, rows: Sequence[str], primary_key: Sequence[str]) -> dict[str, RowValues]:
         """What some rows hold, by where they lie."""
-        query = differences.values_at(self.readings, primary_key, rows)
+        index = self.index
         with self.sessions.session({}) as connection:
+            table = find_relation(connection, index.table_schema, index.table_name)
+            columns = columns_of(connection, table)
+            key = {name: columns[name].base if name in columns else "" for name in primary_key}
+            query = differences.values_at(self.readings, key, rows)
             found = connection.execute(query).fetchall()
         return {row: RowValues(tuple(texts), tuple(key)) for row, texts, key in found}
 

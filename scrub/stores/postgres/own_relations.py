@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Relations of scrub's own, such as the journal: nobody else may have put them there.
 
-Whoever may create tables in the schema can make one of that name first, with a trigger that runs
-with the rights of whoever writes to it.
+Whoever may create tables in the schema can make one of that name first: a table with a trigger that
+runs with the rights of whoever writes to it, or a view with a function that runs with those of
+whoever reads it. And whoever wrote the journal decides what an undo writes.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,8 @@ def demand_own(connection: "psycopg.Connection[Any]", *relations: str) -> None:
         if row is not None:
             name, owner, of_schema = row
             raise UsageError(
-                f"{name} belongs to the role {owner}, whose triggers would run with the rights of "
-                "this one, so nothing is written to it",
+                f"{name} belongs to the role {owner}, whose triggers and views would run with the "
+                "rights of this one, so it is neither written nor read",
                 hint=f"look at who made it; if it is scrub's, ALTER TABLE {relation} OWNER TO the "
                 f"owner of the schema, {of_schema}",
             )

@@ -231,7 +231,7 @@ class _Place:
     def insert(self, action: Action) -> None:
         """With NULL for all that nobody knows: a default would look like knowledge."""
         known = self._known(action)
-        arrays, names = arrays_of(known)
+        arrays, names = arrays_of(known, self.rows.columns)
         told = {column.name for column in known}
         values = {
             column.name: f"k.{identifier(column.name)}::{column.shown}"

@@ -20,18 +20,22 @@ _WITH_PAGES = (TABLE, MATERIALIZED)
 _FIND = """
     SELECT c.oid, n.nspname, c.relname, c.relkind::text, c.reltuples::float8,
            EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid),
-           has_table_privilege(c.oid, 'SELECT'), row_security_active(c.oid)
+           has_table_privilege(c.oid, 'SELECT'), row_security_active(c.oid),
+           pg_get_userbyid(c.relowner)
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
-_COLUMNS = """
-    SELECT a.attname,
+BASE = """
            -- A cast without a function: citext's own, where another could call a stranger's.
            CASE WHEN u.typnamespace = 'pg_catalog'::regnamespace
                   OR u.typname = 'citext' AND EXISTS (
                       SELECT FROM pg_cast WHERE castsource = u.oid
                       AND casttarget = 'text'::regtype AND castmethod = 'b')
-                THEN u.typname ELSE u.typnamespace::regnamespace || '.' || u.typname END,
+                THEN u.typname ELSE u.typnamespace::regnamespace || '.' || u.typname END
+"""
+"""`ServerColumn.base`, of the type u."""
+_COLUMNS = f"""
+    SELECT a.attname, {BASE},
            format_type(a.atttypid, a.atttypmod),
            CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
            u.typtype = 'e',
@@ -68,6 +72,7 @@ class ServerRelation:
     has_children: bool
     readable: bool  # all of it, not only some columns
     is_filtered: bool  # policies would hide rows of it from this role
+    owner: str
 
     @property
     def sql(self) -> str:
@@ -169,7 +174,7 @@ def unique_keys_of(
 
 
 def _relation(row: Sequence[Any]) -> ServerRelation:
-    oid, schema, name, kind, tuples, has_children, readable, is_filtered = row
+    oid, schema, name, kind, tuples, has_children, readable, is_filtered, owner = row
     return ServerRelation(
         oid=oid,
         schema=schema,
@@ -179,4 +184,5 @@ def _relation(row: Sequence[Any]) -> ServerRelation:
         has_children=has_children and kind != PARTITIONED,
         readable=readable,
         is_filtered=is_filtered,
+        owner=owner,
     )

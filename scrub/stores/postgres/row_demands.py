@@ -101,7 +101,7 @@ def among(
     equalities: Mapping[str, str | None],
 ) -> str:
     """Rows, called r, that have one of the keys given as lists."""
-    arrays, names = arrays_of(columns)
+    arrays, names = arrays_of(columns, described)
     same = beside_parameters(
         " AND ".join(
             equal(

@@ -29,7 +29,7 @@ def update_columns(
 ) -> list[tuple[int, Place]]:
     """Give rows the values of entries in some columns; the number of each, and where it is now."""
     columns = [column for column in table.shape.columns if column.name in names]
-    arrays, listed = arrays_of(columns)
+    arrays, listed = arrays_of(columns, table.columns)
     sets = [f"{_name(c.name)} = k.{_name(c.name)}::{table.type_of(c.name)}" for c in columns]
     parameters = lists_of(entries.select([column.name for column in columns]))
     arrays, listed = (f", {arrays}", f", {listed}") if columns else ("", "")
@@ -85,7 +85,7 @@ def insert_entries(
 ) -> list[Place]:
     """In the order of the key, as every writer of ours does, against deadlocks."""
     columns = [column for column in table.shape.columns if column.name not in computed]
-    arrays, names = arrays_of(columns)
+    arrays, names = arrays_of(columns, table.columns)
     values = [f"k.{_name(c.name)}::{table.type_of(c.name)}" for c in columns]
     targets = [_name(column.name) for column in columns]
     parameters = lists_of(entries.select([column.name for column in columns]))

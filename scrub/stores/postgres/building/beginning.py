@@ -11,6 +11,7 @@ from scrub.stores.postgres.building.briefly import Brief, briefly, patience
 from scrub.stores.postgres.building.build import EXCLUSIVE_MILLISECONDS
 from scrub.stores.postgres.building.builds import Builds
 from scrub.stores.postgres.building.entry_sql import EntrySql, entry_sql
+from scrub.stores.postgres.building.free_names import demand_free
 from scrub.stores.postgres.building.functions import making
 from scrub.stores.postgres.building.ownership import demand_able, giving, owner_of
 from scrub.stores.postgres.building.relations_made import creating
@@ -124,12 +125,12 @@ def _make(
         _demand_immutable(brief, entry)
         for statement in creating(entry, version, method):
             brief.execute(statement)
-        for statement in making(entry, duties):
+        for statement in making(entry, duties, anew=True):
             brief.execute(statement)
     leaves = leaves_of(brief.connection, relation)
     _demand_owned(brief.connection, entries[0].schema, table, [relation, *leaves])
     for entry in entries:
-        for statement in giving(entry, owner):
+        for statement in giving(entry, owner, entry.helpers):
             brief.execute(statement)
 
 
@@ -188,7 +189,7 @@ def _demand_absent(connection: "psycopg.Connection[Any]", table: Table, entry: E
     """Refuse to build where something is already."""
     row = connection.execute("SELECT to_regclass(%s)", (entry.relation,)).fetchone()
     if row is None or row[0] is None:
-        return
+        return demand_free(connection, entry)
     verify = f"scrub backfill verify {table.name} {entry.index}"
     if _is_built(connection, table, entry):
         raise UsageError(

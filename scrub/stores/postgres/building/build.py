@@ -145,7 +145,7 @@ class PostgresBuild:
         """Keys that divide the table about evenly, from a sample of its pages."""
         entry = self.place.entries[0]
         keys = ", ".join(key.name for key in entry.primary_key)
-        texts = ", ".join(f"{key.name}::text" for key in entry.primary_key)
+        texts = ", ".join(key.text for key in entry.primary_key)
         expected = self.builds.get(self.connection, self.place.build).rows_expected
         percent = min(100.0, max(0.01, 100.0 * _SAMPLED_ROWS / max(expected, 1)))
         sampled = self.connection.execute(

@@ -121,6 +121,8 @@ class Builds:
         demand_own(connection, self.builds, self.ranges)
 
     def are_there(self, connection: "psycopg.Connection[Any]") -> bool:
+        """Refuses those of a stranger: to read his view is to run what is in it."""
+        demand_own(connection, self.builds, self.ranges)
         row = connection.execute("SELECT to_regclass(%s)", (self.builds,)).fetchone()
         return row is not None and row[0] is not None
 

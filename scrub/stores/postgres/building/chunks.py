@@ -19,6 +19,7 @@ from scrub.stores.postgres.building.entry_parts import Arbiter, KeyColumn
 from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.key_ranges import typed, up_to, within
 from scrub.stores.postgres.building.relations_made import is_identified_late
+from scrub.stores.postgres.column_types import output_text
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.writers import OTHERS_WRITE
 
@@ -220,7 +221,7 @@ class ChunkSql:
     def _checkpoint(self, of: Range, rows: int, read: str, path: str, complete: str) -> str:
         last = ", ".join(f"k{n} DESC" for n in range(len(self._keys)))
         names = ", ".join(f"k{n}" for n in range(len(self._keys)))
-        texts = ", ".join(f"k{n}::text" for n in range(len(self._keys)))
+        texts = ", ".join(output_text(f"k{n}", key.type) for n, key in enumerate(self._keys))
         # As text only the one that is wanted: the server would make one of each before it sorts.
         key = (
             f"SELECT ARRAY[{texts}] FROM (SELECT {names} FROM {read} ORDER BY {last} LIMIT 1) AS l"
@@ -290,9 +291,9 @@ def clashes(entry: EntrySql, arbiter: Arbiter, source: str) -> str:
         part.equal("t", "e") if arbiter.owners_may_differ else part.same("t", "e")
         for part in arbiter.parts
     )
-    key = ", ".join(f"e.{part.name}::text" for part in entry.indexed)
-    row = ", ".join(f"e.{name}::text" for name in entry.owner)
-    owner = ", ".join(f"t.{name}::text" for name in entry.owner)
+    key = ", ".join(part.text("e") for part in entry.indexed)
+    row = ", ".join(part.text("e") for part in entry.owner_parts)
+    owner = ", ".join(part.text("t") for part in entry.owner_parts)
     return f"""
         SELECT ARRAY[{key}], ARRAY[{row}], ARRAY[{owner}]
         FROM (SELECT * FROM ({source}) AS e WHERE {arbiter.condition or "true"}) AS e

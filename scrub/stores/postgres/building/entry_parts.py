@@ -3,18 +3,23 @@
 
 from dataclasses import dataclass
 
+from scrub.stores.postgres.column_types import output_text
+
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
     """A column of the table that entries are made of, as it was when the index was described.
 
     Its number stays what it is when the column is renamed; its type is written without a length.
+    Values are kept in the type behind a domain: to make a value of the domain is to run its checks,
+    which are code of the domain's owner, with the rights of the index's.
     """
 
     name: str
     number: int
     type_number: int
     type: str
+    value_type: str  # the same, or what is behind a domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,10 @@ class KeyColumn:
     at_least: str
     up_to: str
 
+    @property
+    def text(self) -> str:
+        return output_text(self.name, self.type)
+
 
 @dataclass(frozen=True, slots=True)
 class EntryPart:
@@ -39,6 +48,9 @@ class EntryPart:
     type: str
     equality: str  # the operator by which its values are equal
     is_computed: bool = False
+
+    def text(self, record: str) -> str:
+        return output_text(f"{record}.{self.name}", self.type)
 
     def equal(self, left: str, right: str) -> str:
         """Whether two records have equal values here; NULL is unknown."""

@@ -15,7 +15,7 @@ from scrub.model.table import EntryColumn, Index, Nulls, Table
 from scrub.stores.postgres.building.entry_parts import Arbiter, EntryPart, KeyColumn, SourceColumn
 from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.building.sources import Sources, sources_of
-from scrub.stores.postgres.column_types import ServerColumn, sql_type
+from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
 from scrub.stores.postgres.expressions import to_sql
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.relations import PARTITIONED, ServerRelation, columns_of, find_relation
@@ -37,6 +37,7 @@ class EntrySql(IndexNames):
     table_name: str  # in the catalog
     table: str  # quoted, with its schema
     table_number: int
+    table_owner: str
     is_partitioned: bool
     sources: tuple[SourceColumn, ...]  # all that entries are made of
     primary_key: tuple[KeyColumn, ...]
@@ -125,6 +126,7 @@ def entry_sql(
         table_name=table.name,
         table=relation.sql,
         table_number=relation.oid,
+        table_owner=relation.owner,
         is_partitioned=relation.kind == PARTITIONED,
         relation_name=index.relation,
         sources=sources.needed(maker.columns_read()),
@@ -153,7 +155,7 @@ class _Maker:
             name=identifier(column.name),
             value=identifier(column.source),
             nullable=not found.not_null and column.source not in self.table.primary_key,
-            type=self.sources.columns[column.source].type,
+            type=self.sources.columns[column.source].value_type,
             equality=self.sources.equality(column.source, self.index.name),
         )
 
@@ -210,7 +212,16 @@ class _Maker:
                 "Spark, so the database cannot keep this index",
                 hint=self._hint_for_dialect(),
             )
-        return to_sql(node, _plain_value)
+        return to_sql(node, self._plain_value)
+
+    def _plain_value(self, term: ColumnTerm) -> str:
+        if term.name not in self.described:
+            raise RelationMismatch(
+                f"{self.sources.relation.label} has no column {term.name}, which index "
+                f"{self.index.name} reads",
+                hint=f"correct the catalog: {did_you_mean(term.name, self.described, 'columns')}",
+            )
+        return value_of(self.described[term.name], term.type)
 
     def _hint_for_dialect(self) -> str:
         """All that the catalog needs, at once: in this dialect, Spark is not asked for types."""
@@ -230,10 +241,6 @@ def names_in(text: str, columns: Iterable[str]) -> Iterator[str]:
     for column in columns:
         if column.lower() in words or identifier(column).lower() in words:
             yield column
-
-
-def _plain_value(term: ColumnTerm) -> str:
-    return f"{identifier(term.name)}::{sql_type(term.type)}"
 
 
 def _demand_columns(

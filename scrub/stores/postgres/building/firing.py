@@ -19,6 +19,7 @@ from typing import Any
 
 from scrub.stores.postgres.building.entry_parts import SourceColumn
 from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.connections import SEARCH_PATH
 from scrub.stores.postgres.quoting import literal
 
 FORM = 2
@@ -26,6 +27,19 @@ FORM = 2
 
 _NOTE = "-- scrub: "
 _EQUAL = "OPERATOR(pg_catalog.=)"
+
+SETTINGS = f"SET search_path = {SEARCH_PATH} SET row_security = off"
+"""Of the functions: names are found nowhere else, and no policy of the table's owner is run."""
+
+MAY_READ = f"""(
+    SELECT NOT c.relrowsecurity
+        AND pg_catalog.has_table_privilege(session_user, c.oid, 'SELECT')
+        AND CASE WHEN pg_catalog.current_setting('role') {_EQUAL} 'none' THEN true
+            ELSE pg_catalog.has_table_privilege(
+                pg_catalog.current_setting('role')::pg_catalog.name, c.oid, 'SELECT') END
+    FROM pg_catalog.pg_class AS c WHERE c.oid {_EQUAL} own)"""
+"""Whether whoever writes may read the table: the function itself cannot see who called it, but the
+role of the session, and the one that it has taken on."""
 
 # A column may become wider without its values becoming others.
 _WIDENED = f"""
@@ -42,6 +56,7 @@ def note_of(entry: EntrySql) -> str:
         "form": FORM,
         "index": entry.index,
         "table": [entry.table_number, entry.table],
+        "owner": entry.table_owner,
         "columns": [[of.name, of.number, of.type] for of in entry.sources],
         "entry": [[part.name, part.value] for part in entry.parts],
     }
@@ -86,6 +101,9 @@ class Firing:
     END IF;
     IF own IS NULL THEN
         {self.on_others or refused(self._stranger, self._stranger_hint)}
+    END IF;
+    IF pg_catalog.row_security_active(own) THEN
+        {refused(self._hiding_message, self._hiding_hint)}
     END IF;
     IF own {_EQUAL} {number} THEN
         moved := named IS NULL OR named OPERATOR(pg_catalog.<>) own OR NOT {self._as_noted};
@@ -208,6 +226,19 @@ class Firing:
         return literal(
             "Correct the catalog of scrub, if it is the description that has to follow, and run: "
             f"{self._command('renew')}; else remove the index with: {self._command('drop')}"
+        )
+
+    @property
+    def _hiding_message(self) -> str:
+        """Rows that are there would seem gone; and policies are code of the table's owner."""
+        kept = f"scrub: index {self.entry.index} cannot be kept: row security hides rows of "
+        return f"pg_catalog.concat({literal(kept)}, own::pg_catalog.regclass)"
+
+    @property
+    def _hiding_hint(self) -> str:
+        return literal(
+            "ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, or give the owner of the index's "
+            "functions BYPASSRLS"
         )
 
     def _command(self, verb: str) -> str:

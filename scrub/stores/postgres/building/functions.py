@@ -17,10 +17,14 @@ from scrub.stores.postgres.building.triggers import emptying
 from scrub.stores.postgres.quoting import literal
 
 
-def making(entry: EntrySql, duties: Duties) -> Iterator[str]:
-    """Create or replace both functions; what existed keeps its owner, and loses its other users."""
-    yield keeping(entry, duties)
-    yield emptying(entry, duties, not entry.is_partitioned)
+def making(entry: EntrySql, duties: Duties, anew: bool = False) -> Iterator[str]:
+    """Create or replace both functions; what existed keeps its owner, and loses its other users.
+
+    Anew: nothing may be there. Who owns a function can replace it again, whatever it is by then.
+    """
+    create = "CREATE" if anew else "CREATE OR REPLACE"
+    yield keeping(entry, duties, create)
+    yield emptying(entry, duties, create)
     for function in functions_of(entry):
         yield closing(function, entry.table_number)
 

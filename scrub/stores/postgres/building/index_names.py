@@ -31,6 +31,11 @@ class IndexNames:
         return qualified(self.schema, self.name_with("suspects"))
 
     @property
+    def helpers(self) -> tuple[str, str]:
+        """Relations that are there only while the index is built."""
+        return self.temporary, self.suspects
+
+    @property
     def keeper(self) -> str:
         """The function that keeps the index when the table is written to."""
         return qualified(self.schema, self.name_with("keep"))

@@ -23,24 +23,25 @@ from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
 from scrub.stores.postgres.building.entry_parts import Arbiter, EntryPart
 from scrub.stores.postgres.building.entry_sql import EntrySql
-from scrub.stores.postgres.building.firing import Firing, note_of, quoted_body
+from scrub.stores.postgres.building.firing import MAY_READ, SETTINGS, Firing, note_of, quoted_body
 from scrub.stores.postgres.building.putting import declared, putting, variables
 from scrub.stores.postgres.building.row_reading import RowReading
-from scrub.stores.postgres.connections import SEARCH_PATH
 from scrub.stores.postgres.quoting import identifier, literal
 
 _MARK = identifier(MARK)
 _BRANCHES_MAX = 3  # columns that may be NULL and get a branch of their own; see `_matching`
 
+_HIDDEN = "Its values are told to roles that may read the whole table."
+
 _FORGETS = (Duty.DELETE,)
 _PUTS = (Duty.PUT_AND_TOMBSTONE, Duty.PUT_AND_DELETE, Duty.RECORD, Duty.ENFORCE)
 
 
-def keeping(entry: EntrySql, duties: Duties) -> str:
+def keeping(entry: EntrySql, duties: Duties, create: str) -> str:
     """The function for these duties, to be created or replaced."""
     return f"""
-CREATE OR REPLACE FUNCTION {entry.keeper}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SEARCH_PATH}
+{create} FUNCTION {entry.keeper}() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER {SETTINGS}
 AS {quoted_body(_body(entry, duties))}"""
 
 
@@ -163,12 +164,16 @@ class _Keeper:
                 SELECT {owner} FROM {self.relation} AS t WHERE {_key_of("t", arbiter, "n")};"""
 
     def _refuse(self, arbiter: Arbiter) -> str:
-        """A unique index that is public forbids what would give two rows one key."""
+        """A unique index that is public forbids what would give two rows one key.
+
+        As with an index of the server's own, who may not read the table is not told the key: it may
+        have columns that the writer neither wrote nor sees.
+        """
         entry = self.entry
         owner = ", ".join(f"t.{name} AS k{n}" for n, name in enumerate(entry.owner))
         same = " AND ".join(part.equal("d", "n") for part in entry.indexed)
         told = literal(f"unique index {entry.index}: another row has this key")
-        shown = ", ".join(f"n.{part.name}::pg_catalog.text" for part in entry.indexed)
+        shown = ", ".join(part.text("n") for part in entry.indexed)
         keys = variables("c", entry)
         taken = " ".join(f"{key} := k.k{n};" for n, key in enumerate(keys))
         return f"""SELECT {owner} INTO k FROM {self.relation} AS t
@@ -179,7 +184,8 @@ class _Keeper:
                 IF {same} THEN
                     RAISE unique_violation USING
                         MESSAGE = {told},
-                        DETAIL = pg_catalog.concat_ws(', ', {shown}),
+                        DETAIL = CASE WHEN {MAY_READ} THEN pg_catalog.concat_ws(', ', {shown})
+                            ELSE {literal(_HIDDEN)} END,
                         CONSTRAINT = {literal(entry.relation_name)};
                 END IF;
             END IF;"""

@@ -6,7 +6,7 @@ Whoever wants the functions to have fewer rights names a role that owns nothing 
 and may read the table.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import UsageError
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     import psycopg
 
 _OWNER = "SELECT pg_catalog.pg_get_userbyid(relowner) FROM pg_catalog.pg_class WHERE oid = %s"
+# Of what is not there, nothing; so nothing is given.
+_OWNED = {
+    "TABLE": "(SELECT pg_catalog.pg_get_userbyid(relowner) FROM pg_catalog.pg_class "
+    "WHERE oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass({name}))",
+    "FUNCTION": "(SELECT pg_catalog.pg_get_userbyid(proowner) FROM pg_catalog.pg_proc "
+    "WHERE oid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure({name}))",
+}
 _ABLE = """
     SELECT o.oid IS NOT NULL,
            o.oid IS NULL OR pg_catalog.has_schema_privilege(o.oid, n.oid, 'USAGE'),
@@ -71,16 +78,18 @@ def demand_able(
             )
 
 
-def giving(entry: IndexNames, owner: str) -> Iterator[str]:
-    """What makes the role the owner of everything that belongs to an index."""
-    name = identifier(owner)
-    given = [f"ALTER TABLE IF EXISTS {relation} OWNER TO {name}" for relation in _relations(entry)]
-    given += [f"ALTER FUNCTION {function} OWNER TO {name}" for function in functions_of(entry)]
-    statements = " ".join(f"EXECUTE {literal(statement)};" for statement in given)
-    # Whoever creates it owns it already, and need not be allowed to give anything away.
-    condition = f"current_user OPERATOR(pg_catalog.<>) {literal(owner)}::pg_catalog.name"
-    yield f"DO {literal(f'BEGIN IF {condition} THEN {statements} END IF; END')}"
+def giving(entry: IndexNames, owner: str, helpers: Sequence[str] = ()) -> Iterator[str]:
+    """What makes the role the owner of everything that belongs to an index, and is not yet its.
 
-
-def _relations(entry: IndexNames) -> tuple[str, ...]:
-    return entry.relation, entry.temporary, entry.suspects
+    Whoever creates it owns it already, and need not be allowed to give anything away.
+    """
+    things = [
+        *(f"ALTER TABLE {relation}" for relation in (entry.relation, *helpers)),
+        *(f"ALTER FUNCTION {function}" for function in functions_of(entry)),
+    ]
+    for thing in things:
+        kind, _, name = thing.removeprefix("ALTER ").partition(" ")
+        found = _OWNED[kind].format(name=literal(name))
+        differs = f"{found} OPERATOR(pg_catalog.<>) {literal(owner)}::pg_catalog.name"
+        give = literal(f"{thing} OWNER TO {identifier(owner)}")
+        yield f"DO {literal(f'BEGIN IF {differs} THEN EXECUTE {give}; END IF; END')}"

@@ -34,24 +34,11 @@ def putting(reading: RowReading, puts: str, last: Sequence[str], next_: Sequence
         END IF;
         {reading.entry_now(next_, "n")}
         IF rows OPERATOR(pg_catalog.=) 0 THEN
-            {_demand_visible(entry)}
             CONTINUE;
         END IF;
         {_demand_known(entry)}
         {puts}
     END LOOP;"""
-
-
-def _demand_visible(entry: EntrySql) -> str:
-    """Where policies hide rows from the owner of the function, a row that is there seems gone."""
-    message = literal(f"scrub: index {entry.index} cannot be kept: row security hides rows of ")
-    hint = literal(
-        "ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, or give the owner of the index's functions "
-        "BYPASSRLS"
-    )
-    return f"""IF pg_catalog.row_security_active(own) THEN
-                {refused(f"pg_catalog.concat({message}, own::pg_catalog.regclass)", hint)}
-            END IF;"""
 
 
 def _demand_known(entry: EntrySql) -> str:

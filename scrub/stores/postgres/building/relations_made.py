@@ -7,8 +7,9 @@ from scrub.errors import StoreUnavailable
 from scrub.model.build import Method
 from scrub.model.entry_shape import MARK
 from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.building.firing import quoted_body
 from scrub.stores.postgres.building.index_names import IndexNames
-from scrub.stores.postgres.quoting import identifier
+from scrub.stores.postgres.quoting import identifier, literal
 
 NUMBER = "scrub_number"
 """Counts the records of a temporary index in the order their keys came up."""
@@ -74,10 +75,23 @@ def _entries(entry: EntrySql, relation: str) -> Iterator[str]:
     yield f"ALTER TABLE {relation} ADD COLUMN {identifier(MARK)} boolean NOT NULL DEFAULT false"
 
 
+def unique_indexes(entry: EntrySql) -> list[str]:
+    """What the indexes are called by which entries are found, in the index table and beside it."""
+    return [
+        _unique_name(name, number)
+        for name in (entry.relation_name, entry.name_with("recorded"))
+        for number in range(len(entry.arbiters))
+    ]
+
+
+def _unique_name(name: str, number: int) -> str:
+    return _cut(name, f"_key{number}" if number else "_key")
+
+
 def _identifying(entry: EntrySql, relation: str, name: str) -> Iterator[str]:
     """Unique indexes by which an entry is the one that it is."""
     for number, arbiter in enumerate(entry.arbiters):
-        unique = identifier(_cut(name, f"_key{number}" if number else "_key"))
+        unique = identifier(_unique_name(name, number))
         nulls = " NULLS NOT DISTINCT" if entry.needs_equal_nulls else ""
         where = f" WHERE {arbiter.condition}" if arbiter.condition else ""
         columns = ", ".join(arbiter.columns)
@@ -86,7 +100,7 @@ def _identifying(entry: EntrySql, relation: str, name: str) -> Iterator[str]:
         # Else a publication of all tables would make every write to the table fail.
         yield f"ALTER TABLE {relation} REPLICA IDENTITY FULL"
     else:
-        unique = identifier(_cut(name, "_key"))
+        unique = identifier(_unique_name(name, 0))
         yield f"ALTER TABLE {relation} ADD PRIMARY KEY USING INDEX {unique}"
         yield f"ALTER TABLE {relation} REPLICA IDENTITY DEFAULT"
 
@@ -103,9 +117,27 @@ def dropping(entry: IndexNames) -> Iterator[str]:
 
 
 def dropping_helpers(entry: IndexNames) -> Iterator[str]:
-    """What removes all but the index table."""
-    yield f"DROP TABLE IF EXISTS {entry.temporary}"
-    yield f"DROP TABLE IF EXISTS {entry.suspects}"
+    """What removes all but the index table.
+
+    Something else of such a name, which somebody made meanwhile, neither goes nor is in the way.
+    """
+    helpers = ", ".join(f"pg_catalog.to_regclass({literal(name)})" for name in entry.helpers)
+    own = f"""(SELECT i.relowner FROM pg_catalog.pg_class AS i
+        WHERE i.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass({literal(entry.relation)}))"""
+    body = f"""
+DECLARE
+    helper pg_catalog.regclass;
+BEGIN
+    FOR helper IN
+        SELECT c.oid FROM pg_catalog.pg_class AS c
+        WHERE c.oid OPERATOR(pg_catalog.=) ANY (ARRAY[{helpers}]::pg_catalog.oid[])
+          AND c.relkind OPERATOR(pg_catalog.=) 'r'
+          AND c.relowner OPERATOR(pg_catalog.=) coalesce({own}, c.relowner)
+    LOOP
+        EXECUTE pg_catalog.format('DROP TABLE %s', helper);
+    END LOOP;
+END"""
+    yield f"DO {quoted_body(body)}"
 
 
 def finishing(entry: EntrySql) -> Iterator[str]:

@@ -28,11 +28,22 @@ TYPE_SHOWN = """
          ELSE pg_catalog.format('%%I.%%I', n.nspname, t.typname) END
 """
 _COLUMNS = f"""
-    SELECT a.attname, a.attnum, a.atttypid, {TYPE_SHOWN}
-    FROM pg_catalog.pg_attribute a
-    JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-    JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
-    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+    WITH RECURSIVE behind(number, depth, type) AS (
+        SELECT a.attnum, 0, a.atttypid FROM pg_catalog.pg_attribute a
+        WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+        UNION ALL
+        SELECT b.number, b.depth + 1, t.typbasetype FROM behind b
+        JOIN pg_catalog.pg_type t ON t.oid = b.type WHERE t.typtype = 'd'
+    ), shown(number, depth, type) AS (
+        SELECT b.number, b.depth, {TYPE_SHOWN} FROM behind b
+        JOIN pg_catalog.pg_type t ON t.oid = b.type
+        JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+    )
+    SELECT a.attname, a.attnum, a.atttypid, own.type,
+           (SELECT s.type FROM shown s WHERE s.number = a.attnum ORDER BY s.depth DESC LIMIT 1)
+    FROM shown own
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = %s AND a.attnum = own.number
+    WHERE own.depth = 0 ORDER BY a.attnum
 """
 
 
@@ -66,11 +77,11 @@ class Sources:
         equality = self.equality(name, "of the primary key")
         # Whoever has one operator of a class has them all.
         orders = [operators[name] or equality for operators in self.orders]
-        return KeyColumn(identifier(name), self.columns[name].type, equality, *orders)
+        return KeyColumn(identifier(name), self.columns[name].value_type, equality, *orders)
 
 
 def sources_of(connection: "psycopg.Connection[Any]", relation: ServerRelation) -> Sources:
-    rows = connection.execute(_COLUMNS, (relation.oid,)).fetchall()
+    rows = connection.execute(_COLUMNS, (relation.oid, relation.oid)).fetchall()
     return Sources(
         relation=relation,
         columns={row[0]: SourceColumn(*row) for row in rows},

@@ -5,7 +5,7 @@ Functions say of themselves what they were made for. Those of earlier versions o
 they look at nothing before they act, and everybody may use them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,8 @@ _FUNCTIONS = """
                     ELSE pg_catalog.pg_get_userbyid(g.grantee)::pg_catalog.text END
         FROM pg_catalog.aclexplode(
             coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) AS g
-        WHERE g.grantee NOT IN (p.proowner, c.relowner) ORDER BY g.grantee)
+        WHERE g.grantee NOT IN (p.proowner, c.relowner) ORDER BY g.grantee),
+        pg_catalog.pg_get_userbyid(p.proowner)
     FROM pg_catalog.pg_proc p
     JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
     CROSS JOIN pg_catalog.pg_class c
@@ -53,6 +54,7 @@ def standing_of(
         return Standing(names.index, to_check=("the functions that keep it are gone",))
     notes = [note_in(row[0]) for row in rows]
     to_renew = list(_about_rights({role for row in rows for role in row[1]}))
+    to_renew += sorted({told for row in rows for told in _about_owner(row, relation)})
     if any(note is None or note["form"] < FORM for note in notes):
         to_renew.append("its functions are of an older form, which any role could misuse")
     moved: list[str] = []
@@ -79,6 +81,14 @@ def standing_if_kept(
 def _about_rights(roles: set[str]) -> Iterator[str]:
     if roles:
         yield f"its functions may be used by {', '.join(sorted(roles))}"
+
+
+def _about_owner(row: Sequence[Any], relation: ServerRelation) -> Iterator[str]:
+    """Functions do not change hands with the table; those of a role that was named stay its."""
+    source, _, owner = row
+    was = (note_in(source) or {}).get("owner")
+    if owner == was and was != relation.owner:
+        yield f"its functions belong to {owner}, who owned the table, and could replace them"
 
 
 def _compared(

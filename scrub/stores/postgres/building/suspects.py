@@ -17,7 +17,7 @@ _MARK = identifier(MARK)
 
 def taking(entry: EntrySql, rows: int) -> str:
     """Take some rows off the list; their keys come back as text. Others' are passed over."""
-    keys = ", ".join(f"{key.name}::text" for key in entry.primary_key)
+    keys = ", ".join(key.text for key in entry.primary_key)
     return f"""
         DELETE FROM {entry.suspects} WHERE ctid = ANY(ARRAY(
             SELECT ctid FROM {entry.suspects} LIMIT {rows} FOR UPDATE SKIP LOCKED))

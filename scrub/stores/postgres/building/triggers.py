@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
 from scrub.stores.postgres.building.entry_sql import EntrySql
-from scrub.stores.postgres.building.firing import Firing, note_of, quoted_body
+from scrub.stores.postgres.building.firing import SETTINGS, Firing, note_of, quoted_body
 from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.building.row_reading import NAMES_NOW, RowReading, as_text
-from scrub.stores.postgres.connections import SEARCH_PATH
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.relations import ServerRelation
 
@@ -54,7 +53,7 @@ def _names(entry: IndexNames) -> tuple[str, str]:
     return identifier(entry.name_with("keep")), identifier(entry.name_with("truncate"))
 
 
-def emptying(entry: EntrySql, duties: Duties, is_whole: bool) -> str:
+def emptying(entry: EntrySql, duties: Duties, create: str) -> str:
     """The function for TRUNCATE of the whole table, or of one partition.
 
     Whoever truncates has locked the table against the builder too, so nobody can still bring back
@@ -65,15 +64,15 @@ def emptying(entry: EntrySql, duties: Duties, is_whole: bool) -> str:
         for relation, duty in ((entry.temporary, duties.temporary), (entry.relation, duties.index))
         if duty is not Duty.NOTHING or relation == entry.relation
     ]
-    if is_whole:
+    if not entry.is_partitioned:
         body = f"TRUNCATE {', '.join(relation for relation, _ in targets)};"
     else:
         body = "\n".join(_leaving(entry, relation, duty) for relation, duty in targets)
     names = ", ".join(f"{literal(of.name)}::pg_catalog.text" for of in entry.sources)
     look = Firing(entry, "BEFORE STATEMENT", on_others=_DETACHED).look()
     return f"""
-CREATE OR REPLACE FUNCTION {entry.emptier}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SEARCH_PATH}
+{create} FUNCTION {entry.emptier}() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER {SETTINGS}
 AS {
         quoted_body(f'''{note_of(entry)}
 DECLARE

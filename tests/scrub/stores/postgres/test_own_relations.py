@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A journal that a stranger put there first is not written to: his trigger would run as we are."""
+"""A journal that a stranger put there first is not touched: his code would run as we do."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -49,3 +49,35 @@ def test_a_strangers_journal_is_refused_and_his_trigger_never_runs(
     with connect(conninfo_of(database.url, {})) as connection:
         PostgresJournal("public").begin(connection, record)
         Builds("public").create(connection)
+
+
+def test_a_strangers_view_in_the_place_of_a_record_is_never_read(
+    database: Database, stranger: str
+) -> None:
+    """Functions in a view run as whoever reads it: for a preview, a status, a list of runs."""
+    database.run(
+        "CREATE TABLE public.ran (who text)",
+        "GRANT INSERT ON public.ran TO PUBLIC",
+        f"SET ROLE {stranger}",
+        "CREATE FUNCTION public.ran() RETURNS bigint LANGUAGE plpgsql AS"
+        " $$BEGIN INSERT INTO public.ran VALUES (current_user); RETURN 1; END$$",
+        "CREATE VIEW scrub_runs AS SELECT ran()::text AS run, 'repair' AS command, 't' AS"
+        " table_name, now() AS started, now() AS finished, NULL::text AS undoes",
+        "CREATE VIEW scrub_journal AS SELECT ran()::text AS run",
+        "CREATE VIEW scrub_builds AS SELECT ran() AS id, 't' AS table_name, '{i}'::text[] AS"
+        " indexes, 'merge' AS method, 'public' AS state, '' AS runner, 0 AS rows_expected,"
+        " 0 AS rows_per_second, false AS paused, '' AS failure, now() AS started,"
+        " now() AS changed",
+    )
+    journal, builds = PostgresJournal("public"), Builds("public")
+    with connect(conninfo_of(database.url, {})) as connection:
+        connection.autocommit = True
+        for ask in (
+            lambda: journal.runs(connection),
+            lambda: journal.records(connection, "1"),
+            lambda: journal.forget(connection, datetime.now(UTC)),
+            lambda: builds.of_table(connection, "t"),
+        ):
+            with pytest.raises(UsageError, match=f"belongs to the role {stranger}"):
+                ask()
+    assert database.rows("SELECT * FROM public.ran") == []
