@@ -8,6 +8,8 @@ transaction too.
 import json
 import re
 import tempfile
+import time
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +21,7 @@ import psycopg
 from tests.postgres_server import Database
 
 CALLED = "a look-alike was called: "
+_SECONDS_MAX = 30.0
 _STATEMENT = re.compile(r"(?:statement|execute [^:]*): (.*)", re.DOTALL)
 _NOT_NAMES = re.compile(
     r"""[eE]?'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|\$\$.*?\$\$|--[^\n]*|/\*.*?\*/""", re.DOTALL
@@ -45,11 +48,24 @@ class LoggingServer:
     logs: Path
 
     def lines(self, database: str) -> Iterator[dict[str, Any]]:
+        """What was logged until now."""
+        self._wait_for_the_collector()
+        return (record for record in self._written() if record.get("dbname") == database)
+
+    def _wait_for_the_collector(self) -> None:
+        """It writes a moment later than sessions go on: so until it has written what comes last."""
+        mark, deadline = uuid.uuid4().hex, time.monotonic() + _SECONDS_MAX
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"SELECT '{mark}'")
+        while not any(mark in record.get("message", "") for record in self._written()):
+            assert time.monotonic() < deadline, "the server does not log"
+            time.sleep(0.05)
+
+    def _written(self) -> Iterator[dict[str, Any]]:
         for path in sorted(self.logs.glob("*.json")):
-            for line in path.read_text().splitlines():
-                record = json.loads(line)
-                if record.get("dbname") == database:
-                    yield record
+            for line in path.read_text().splitlines(keepends=True):
+                if line.endswith("\n"):  # the last one may be half written
+                    yield json.loads(line)
 
     def statements(self, database: str) -> list[str]:
         """What sessions of scrub sent, in order, as they sent it."""
