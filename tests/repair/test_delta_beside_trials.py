@@ -7,6 +7,7 @@ NULL, tables that are only appended to) is refused by name before anything is wr
 
 import os
 import random
+import shutil
 import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -169,28 +170,14 @@ def only_appended(path: Path) -> None:
     DeltaTable(str(path)).alter.set_table_properties({"delta.appendOnly": "true"})
 
 
-def generated(path: Path) -> None:
-    """Written by hand: delta-rs makes no such table."""
-    rebuild(path, Field("loud", PrimitiveType("string"),
-                        metadata={"delta.generationExpression": "upper(status)"}))  # fmt: skip
-
-
 def never_null(path: Path) -> None:
-    rebuild(path, Field("sure", PrimitiveType("integer"), nullable=False))
-
-
-def rebuild(path: Path, further: Field) -> None:
-    data = DeltaTable(str(path)).to_pyarrow_table()
-    schema = DeltaTable(str(path)).schema()
-    kind = pa.int32() if further.type == PrimitiveType("integer") else pa.string()
-    fields = [*schema.fields, further]
-    import shutil
-
+    data, schema = DeltaTable(str(path)).to_pyarrow_table(), DeltaTable(str(path)).schema()
     shutil.rmtree(path)
-    DeltaTable.create(str(path), Schema(fields))
-    column = pa.array([1] * data.num_rows, kind) if kind == pa.int32() else data["status"]
-    nullable = pa.field(further.name, kind, nullable=further.nullable)
-    write_deltalake(str(path), data.append_column(nullable, column), mode="append")
+    sure = Field("sure", PrimitiveType("integer"), nullable=False)
+    DeltaTable.create(str(path), Schema([*schema.fields, sure]))
+    column = pa.array([1] * data.num_rows, pa.int32())
+    field = pa.field("sure", pa.int32(), nullable=False)
+    write_deltalake(str(path), data.append_column(field, column), mode="append")
 
 
 REFUSED: Mapping[str, tuple[Spoil, str, set[ActionKind]]] = {
