@@ -52,22 +52,24 @@ check: ## lint and the fast tests; needs no Java
 
 test: setup ## lint and every test; what CI runs
 	@$(MAKE) --no-print-directory --jobs 2 compiled lint gathered
-	$(BIN)/pytest $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/pytest $(WORKERS) --durations=30 $(PYTEST_ARGS)
 
 fuzz: setup ## mutate a million pairs and compare every verdict with the reference
-	$(BIN)/python -m tests.kv.fuzz $(FUZZ_ARGS)
+	$(BIN)/python -m tests.scrub.codec.kv.fuzz $(FUZZ_ARGS)
 
+# What the suite shows with few trials, with many: SCRUB_EVERY_TRIAL=1 checks twice as many random
+# tables by every engine and strategy, SCRUB_INTERLEAVINGS is "of the model,of PostgreSQL".
 torture: setup ## every campaign at length: trials, interleavings, kills under load; needs an hour
 	SCRUB_EVERY_TRIAL=1 $(BIN)/pytest -q tests/checks/test_detection.py
-	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/backfill/test_state_machine.py
-	SCRUB_TRIGGER_TRIALS=300 $(BIN)/pytest -q tests/backfill/test_trigger_trials.py
-	SCRUB_TRIALS=200 $(BIN)/pytest -q tests/repair/test_delta_repair_trials.py \
-	    tests/repair/test_postgres_repair_trials.py tests/repair/test_pair_campaign.py
-	SCRUB_TRIALS=500 $(BIN)/pytest -q tests/repair/test_delta_beside_trials.py \
-	    tests/repair/test_postgres_beside_trials.py
-	SCRUB_KILLS=20 $(BIN)/pytest -q tests/repair/test_delta_repair_kills.py \
-	    tests/repair/test_repair_under_load.py
-	$(BIN)/python -m tests.backfill.campaign $(TORTURE_ARGS)
+	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_state_machine.py
+	SCRUB_TRIGGER_TRIALS=300 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_trigger_trials.py
+	SCRUB_TRIALS=200 $(BIN)/pytest -q tests/scrub/stores/delta/test_repair_trials.py \
+	    tests/scrub/stores/postgres/repairs/test_repair_trials.py tests/repair/test_pair_campaign.py
+	SCRUB_TRIALS=500 $(BIN)/pytest -q tests/scrub/stores/delta/test_beside_trials.py \
+	    tests/scrub/stores/postgres/repairs/test_beside_trials.py
+	SCRUB_KILLS=20 $(BIN)/pytest -q tests/scrub/stores/delta/test_repair_kills.py \
+	    tests/scrub/stores/postgres/repairs/test_repair_under_load.py
+	$(BIN)/python -m tests.scrub.stores.postgres.building.campaign $(TORTURE_ARGS)
 
 bench: setup ## measure against other ways to check; BENCH_ARGS="--rows 5000000"
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pg_amcheck and the check of native indexes tell of the same real damage.
+"""What pg_amcheck and the check of own indexes report of the same real damage.
 
     python -m benchmarks.amcheck --bin /usr/lib/postgresql/15/bin
 
@@ -25,7 +25,7 @@ from psycopg import conninfo
 from tabulate import tabulate
 
 from tests.postgres_server import Database
-from tests.scrub.stores.postgres.native_ground import (
+from tests.scrub.stores.postgres.own_indexes.own_index_ground import (
     EDITS,
     ODD_CLASS,
     ROOT_OF_THOUSAND,
@@ -258,7 +258,7 @@ def write_catalog(directory: Path, database: Database) -> Path:
             "store": "shop",
             "columns": columns,
             "primary_key": ["id"],
-            "indexes": {f"{damage.name}_k": {"native": True, "unique": not damage.index}},
+            "indexes": {f"{damage.name}_k": {"own": True, "unique": not damage.index}},
         }
         for damage in DAMAGES
     }

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.answers import demand
 from benchmarks.postgres import CLIENTS, PROGRAMS, Shop, shop
-from scrub.app.backfill import adjust_backfill, backfill_status, drop_index, run_backfill
+from scrub.app.building.verbs import adjust_backfill, backfill_status, drop_index, run_backfill
 from scrub.model.backfill import BackfillRequest
 from scrub.model.build import Method, State
 
@@ -68,7 +68,7 @@ class Site:
 
     def build(self, spark: SparkSession, method: Method) -> None:
         """From the first trigger to the published index, its check included."""
-        status = run_backfill(self.request(method=method), spark=spark)
+        (status,) = run_backfill(self.request(method=method), spark=spark).builds
         demand("state of the build", status.state, State.PUBLIC)
         demand("entries built", status.entries, self.shop.rows)
 
@@ -91,9 +91,9 @@ class Site:
         """The same while a build goes at the throttled pace; it then comes to its end."""
         how = {"rows_per_second": THROTTLE, "chunk_seconds": _CHUNK_SECONDS, "method": method}
         request = self.request(**how)
-        states: list[State] = []
+        codes: list[int] = []
         build = threading.Thread(
-            target=lambda: states.append(run_backfill(request, spark=spark).state)
+            target=lambda: codes.append(run_backfill(request, spark=spark).exit_code)
         )
         build.start()
         while not any(b.state is State.BACKFILLING for b in backfill_status(self.request())):
@@ -103,7 +103,7 @@ class Site:
         if build.is_alive():
             adjust_backfill(self.request(), rows_per_second=None)
         build.join()
-        demand("state of the build", states, [State.PUBLIC])
+        demand("exit code of the build", codes, [0])
         return found
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from benchmarks.answers import demand
 from benchmarks.data import Lake, planted
 from benchmarks.shapes import TABLE, IndexShape
-from scrub.app.check_tables import run_check
+from scrub.app.checking.tables import run_check
 from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
 from scrub.model.result import RunResult
 from scrub.spark.session import spark_session

@@ -2,7 +2,8 @@
 """The lines of the printed table: what is set in proportion to what, and the targets."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Literal
 
 from benchmarks.backfill import THROTTLE
@@ -64,73 +65,44 @@ class Line:
         return self.rows / self.timing.median / CORES
 
 
+@dataclass(frozen=True, slots=True)
+class BesideClean:
+    """A timing in proportion to the clean check of the same table."""
+
+    measurement: str
+    timing_of: Callable[[Measurements], Timing]
+    target: Target | None = None
+    inverted: bool = False  # the seconds of the check divided by those of the timing
+    note: str = ""
+
+    def __call__(self, m: Measurements) -> Iterator[Line]:
+        line = proportion(self.measurement, self.timing_of(m), m.clean, self.target, self.note)
+        ratio = m.clean.median / line.timing.median if self.inverted else line.ratio
+        yield replace(line, ratio=ratio, rows=m.rows)
+
+
+def proportion(
+    measurement: str, timing: Timing, beside: Timing, target: Target | None, note: str = ""
+) -> Line:
+    """One timing divided by another."""
+    return Line(
+        measurement=measurement,
+        timing=timing,
+        beside=beside,
+        ratio=timing.median / beside.median,
+        target=target,
+        note=note,
+    )
+
+
 def healthy(m: Measurements) -> Iterator[Line]:
     yield Line(measurement="check, clean", timing=m.clean, rows=m.rows)
 
 
-def spark_join(m: Measurements) -> Iterator[Line]:
-    yield Line(
-        measurement="Spark full outer sort-merge join / check",
-        timing=m.spark_join,
-        beside=m.clean,
-        rows=m.rows,
-        ratio=m.spark_join.median / m.clean.median,
-        target=Target(">=", 12),
-    )
-
-
-def duckdb_join(m: Measurements) -> Iterator[Line]:
-    yield Line(
-        measurement="check / DuckDB full outer join",
-        timing=m.duckdb_join,
-        beside=m.clean,
-        rows=m.rows,
-        ratio=m.clean.median / m.duckdb_join.median,
-        target=Target("<=", 0.65),
-    )
-
-
-def duckdb_scan(m: Measurements) -> Iterator[Line]:
-    yield Line(
-        measurement="check / DuckDB bare scan",
-        timing=m.duckdb_scan,
-        beside=m.clean,
-        rows=m.rows,
-        ratio=m.clean.median / m.duckdb_scan.median,
-        target=Target("<=", 5),
-    )
-
-
-def spark_scan(m: Measurements) -> Iterator[Line]:
-    yield Line(
-        measurement="check / Spark bare scan",
-        timing=m.spark_scan,
-        beside=m.clean,
-        rows=m.rows,
-        ratio=m.clean.median / m.spark_scan.median,
-    )
-
-
 def datacompy(m: Measurements) -> Iterator[Line]:
-    yield Line(
-        measurement=f"datacompy SparkSQLCompare / check, {m.datacompy_rows:,} rows",
-        timing=m.datacompy,
-        beside=m.clean_beside_datacompy,
-        rows=m.datacompy_rows,
-        ratio=m.datacompy.median / m.clean_beside_datacompy.median,
-    )
-
-
-def defects(m: Measurements) -> Iterator[Line]:
-    yield Line(
-        measurement=f"check, {DEFECTS:,} scattered defects / clean",
-        timing=m.damaged,
-        beside=m.clean,
-        rows=m.rows,
-        ratio=m.damaged.median / m.clean.median,
-        target=Target("<=", 2.2),
-        note=f"exactly {DEFECTS:,} reported",
-    )
+    name = f"datacompy SparkSQLCompare / check, {m.datacompy_rows:,} rows"
+    line = proportion(name, m.datacompy, m.clean_beside_datacompy, None)
+    yield replace(line, rows=m.datacompy_rows)
 
 
 def indexes(m: Measurements) -> Iterator[Line]:
@@ -140,15 +112,9 @@ def indexes(m: Measurements) -> Iterator[Line]:
         target=Target("=", 1),
         note=f"{m.bytes_together:,} bytes; {m.bytes_separate:,} in four checks",
     )
-    yield Line(
-        measurement="four indexes in one check / in four",
-        timing=m.together,
-        beside=m.separate,
-        rows=m.rows,
-        ratio=m.together.median / m.separate.median,
-        target=Target("<=", 0.75),
-        note=f"{m.separate.median:.2f} s in four",
-    )
+    name, note = "four indexes in one check / in four", f"{m.separate.median:.2f} s in four"
+    line = proportion(name, m.together, m.separate, Target("<=", 0.75), note)
+    yield replace(line, rows=m.rows)
 
 
 def growth(m: Measurements) -> Iterator[Line]:
@@ -168,26 +134,6 @@ def growth(m: Measurements) -> Iterator[Line]:
         ratio=large.memory_bytes / small.memory_bytes,
         target=Target("<=", 1.3),
         note=f"{_mebibytes(small.memory_bytes)} to {_mebibytes(large.memory_bytes)}",
-    )
-
-
-def sql_engine(m: Measurements) -> Iterator[Line]:
-    yield Line(
-        measurement="check with engine sql / clean",
-        timing=m.sql_engine,
-        beside=m.clean,
-        rows=m.rows,
-        ratio=m.sql_engine.median / m.clean.median,
-    )
-
-
-def merge_strategy(m: Measurements) -> Iterator[Line]:
-    yield Line(
-        measurement="check with strategy merge / clean",
-        timing=m.merge_strategy,
-        beside=m.clean,
-        rows=m.rows,
-        ratio=m.merge_strategy.median / m.clean.median,
     )
 
 
@@ -223,27 +169,17 @@ def pairs(m: Measurements) -> Iterator[Line]:
 def pair_checks(m: Measurements) -> Iterator[Line]:
     physical, index, both = m.pair_checks.values()
     slower = max(physical, index, key=lambda timing: timing.median)
-    yield Line(
-        measurement="pairs, both checks / the slower one alone",
-        timing=both,
-        beside=slower,
-        ratio=both.median / slower.median,
-        target=Target("<=", 1.3),
-        note=f"{m.pairs:,} pairs, physical {physical.median:.2f} s, index {index.median:.2f} s",
-    )
+    note = f"{m.pairs:,} pairs, physical {physical.median:.2f} s, index {index.median:.2f} s"
+    name = "pairs, both checks / the slower one alone"
+    yield proportion(name, both, slower, Target("<=", 1.3), note)
 
 
 def postgres(m: Measurements) -> Iterator[Line]:
     found = m.shop
-    yield Line(
-        measurement="check in PostgreSQL / the server's full outer join",
-        timing=found.check,
-        beside=found.join,
-        rows=m.shop_rows,
-        ratio=found.check.median / found.join.median,
-        target=Target("<=", 1.2),
-        note=f"{m.shop_rows:,} rows, join {found.join.median:.2f} s with psql",
-    )
+    name = "check in PostgreSQL / the server's full outer join"
+    note = f"{m.shop_rows:,} rows, join {found.join.median:.2f} s with psql"
+    line = proportion(name, found.check, found.join, Target("<=", 1.2), note)
+    yield replace(line, rows=m.shop_rows)
     yield Line(
         measurement="pgbench during checks / without",
         ratio=found.rate_during_checks / found.rate_alone,
@@ -280,15 +216,12 @@ def repairs(m: Measurements) -> Iterator[Line]:
         ("PostgreSQL", m.repairs_in_postgres, 1.5),
     ):
         small, large = timings
-        yield Line(
-            measurement=f"repair in {where}, large table / small table",
-            timing=large,
-            beside=small,
-            ratio=large.median / small.median,
-            target=Target("<=", bound),
-            note=f"{DEFECTS:,} defects of a given result, a hundred times as many rows, "
-            f"small table {small.median:.2f} s",
+        note = (
+            f"{DEFECTS:,} defects of a given result, a hundred times as many rows, "
+            f"small table {small.median:.2f} s"
         )
+        name = f"repair in {where}, large table / small table"
+        yield proportion(name, large, small, Target("<=", bound), note)
 
 
 def _mebibytes(size: int) -> str:
@@ -297,16 +230,29 @@ def _mebibytes(size: int) -> str:
 
 LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "clean": healthy,
-    "spark-join": spark_join,
-    "duckdb-join": duckdb_join,
-    "duckdb-scan": duckdb_scan,
-    "spark-scan": spark_scan,
+    "spark-join": BesideClean(
+        "Spark full outer sort-merge join / check", attrgetter("spark_join"), Target(">=", 12)
+    ),
+    "duckdb-join": BesideClean(
+        "check / DuckDB full outer join", attrgetter("duckdb_join"), Target("<=", 0.65), True
+    ),
+    "duckdb-scan": BesideClean(
+        "check / DuckDB bare scan", attrgetter("duckdb_scan"), Target("<=", 5), True
+    ),
+    "spark-scan": BesideClean("check / Spark bare scan", attrgetter("spark_scan"), inverted=True),
     "datacompy": datacompy,
-    "defects": defects,
+    "defects": BesideClean(
+        f"check, {DEFECTS:,} scattered defects / clean",
+        attrgetter("damaged"),
+        Target("<=", 2.2),
+        note=f"exactly {DEFECTS:,} reported",
+    ),
     "indexes": indexes,
     "growth": growth,
-    "sql-engine": sql_engine,
-    "merge-strategy": merge_strategy,
+    "sql-engine": BesideClean("check with engine sql / clean", attrgetter("sql_engine")),
+    "merge-strategy": BesideClean(
+        "check with strategy merge / clean", attrgetter("merge_strategy")
+    ),
     "pairs": pairs,
     "pair-checks": pair_checks,
     "postgres": postgres,

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from benchmarks.answers import demand
-from scrub.app.check_tables import run_check
+from scrub.app.checking.tables import run_check
 from scrub.codec.kv.arrow_columns import datums_of
 from scrub.codec.kv.judging import judge
 from scrub.codec.kv.layouts import Layout, layout_of
@@ -131,7 +131,7 @@ def judge_all(layout: Layout, made: list[tuple[pa.Array, pa.Array]]) -> None:
 
 def reference_seconds_per_pair(shape: Shape, made: list[tuple[pa.Array, pa.Array]]) -> float:
     """How long the tests' reference takes, on some of the pairs."""
-    from tests.kv.reference_pairs import classify_pair
+    from tests.scrub.codec.kv.reference_pairs import classify_pair
 
     keys = [key for of in made[:2] for key in of[0].to_pylist()][:REFERENCE_PAIRS]
     values = [value for of in made[:2] for value in of[1].to_pylist()][:REFERENCE_PAIRS]

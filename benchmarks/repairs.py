@@ -18,9 +18,9 @@ from benchmarks.data import DEFECTS, Lake
 from benchmarks.postgres import shop
 from benchmarks.shapes import BY_CUSTOMER_DAMAGED, TABLE
 from reports import as_json
-from scrub.app.check_tables import run_check
-from scrub.app.repair import execute_repair
-from scrub.app.repair_journal import execute_undo
+from scrub.app.checking.tables import run_check
+from scrub.app.repairing.journal import execute_undo
+from scrub.app.repairing.repair import execute_repair
 from scrub.model.repair import ActionOutcome, RepairRequest
 from scrub.model.request import CheckRequest
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from checks.native_fingerprint import CHUNK_BUCKETS, BucketSums, sums_of
+from checks.task_sums import CHUNK_BUCKETS, BucketSums, sums_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,39 +5,47 @@ from collections.abc import Iterator
 from functools import partial
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from checks.slots import number_plan, scan_spec
+from checks.jobs import Jobs
+from checks.numbering import number_plan
 from scrub import __version__
-from scrub.codec.digest import Salt, verify_digest
+from scrub.codec.digest import verify_digest
 from scrub.model.plan import CheckPlan
 from scrub.model.relation import Split
 from scrub.model.table import Column
-from scrub.spark.session import parallelism
+from scrub.spark.failures import cause_in_worker
+from scrub.spark.session import parallelism, shares_python
 from scrub.spark.tasks import run_in_tasks
 from scrub.stores.split_readers import read_split
 
 Trial = tuple[Split, tuple[Column, ...], dict[str, str]]
 
 
-def has_native(plan: CheckPlan) -> bool:
-    """Whether any relation of the plan is to be opened by tasks."""
-    return any(relation.is_native for relation in number_plan(plan)[1])
+def native_refusal(plan: CheckPlan, spark: SparkSession) -> str | None:
+    """Why tasks on this cluster cannot open splits themselves; a canary in each of them tries.
+
+    Not asked where tasks surely have everything the driver has.
+    """
+    is_native = any(relation.is_native for relation in number_plan(plan)[1])
+    if shares_python(spark) or not is_native:
+        return None
+    try:
+        Jobs().rows(canary_frame(plan, spark))
+    except PySparkException as error:
+        return f"the canary failed: {cause_in_worker(error)}"
+    return None
 
 
 def canary_frame(plan: CheckPlan, spark: SparkSession) -> DataFrame:
     """One task a core: the same scrub, the same digest, and a first batch of each relation."""
     trials: list[Trial] = []
     for relation in number_plan(plan)[1]:
-        if relation.is_native and relation.side.facts.splits:
-            spec = scan_spec(relation, frozenset(), Salt(0, 0))
-            smallest = min(relation.side.facts.splits, key=lambda split: split.bytes)
-            trials.append((smallest, spec.columns, dict(spec.storage_options)))
-    return canary_of(trials, spark)
-
-
-def canary_of(trials: list[Trial], spark: SparkSession) -> DataFrame:
-    """One task a core that tries these splits."""
+        facts = relation.side.facts
+        if relation.is_native and facts.splits:
+            smallest = min(facts.splits, key=lambda split: split.bytes)
+            trials.append((smallest, relation.columns, dict(facts.storage_options)))
     work = partial(_try, version=__version__, trials=trials)
     return run_in_tasks(spark, parallelism(spark), work, "task bigint")
 

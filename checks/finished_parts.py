@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checks.bucket_sums import RunSums, SlotSums
-from checks.part_faults import PartFaults
 from checks.parts import Part
 from scrub.codec.digest import DIGEST_VERSION, Salt
 from scrub.model.plan import CheckPlan
@@ -36,7 +35,7 @@ class Finished:
     parts: frozenset[int]
     sums: RunSums
     bytes_read: Mapping[str, int]  # by table
-    looked_at: Mapping[int, PartFaults] = field(default_factory=dict)  # by part
+    reports: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)  # by part
 
 
 class FinishedParts:
@@ -89,6 +88,8 @@ def _identity(plan: CheckPlan, parts: tuple[Part, ...]) -> str:
     for table in plan.tables:
         indexes = [index.index for index in table.indexes]
         digest.update(repr((table.table, indexes, table.bucket_bits, table.where)).encode())
+        keys = [relation.keys for relation in table.pairs.relations] if table.pairs else None
+        digest.update(repr(keys).encode())
         digest.update(repr(table.physical and table.physical.columns).encode())
     for part in parts:
         snapshot = part.relation.side.facts.snapshot
@@ -107,8 +108,8 @@ def _pack(finished: Finished) -> Iterator[tuple[str, NDArray[Any]]]:
     yield "parts", np.array(sorted(finished.parts), dtype=np.int64)
     yield "tables", np.array(list(finished.bytes_read), dtype=np.str_)
     yield "bytes_read", np.array(list(finished.bytes_read.values()), dtype=np.int64)
-    reports = [json.dumps([n, faults.as_report()]) for n, faults in finished.looked_at.items()]
-    yield "looked_at", np.array(reports, dtype=np.str_)
+    reports = [json.dumps([number, report]) for number, report in finished.reports.items()]
+    yield "reports", np.array(reports, dtype=np.str_)
     for slot, sums in finished.sums.slots.items():
         yield f"{_SLOT}{slot}", sums.buckets
 
@@ -126,5 +127,5 @@ def _unpack(arrays: dict[str, NDArray[Any]]) -> Finished:
             }
         ),
         dict(zip(arrays["tables"].tolist(), arrays["bytes_read"].tolist(), strict=True)),
-        {n: PartFaults.of_report(told) for n, told in map(json.loads, arrays["looked_at"])},
+        dict(map(json.loads, arrays["reports"])),
     )

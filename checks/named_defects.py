@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
-from checks.naming import without
+from checks.jobs import Jobs
 from scrub.model.defect import DefectKind
 
 Counts = dict[int, dict[DefectKind, int]]  # by slot
@@ -29,7 +30,7 @@ class NamedDefects:
         held = self.held
         if held is not None:
             held = tuple(r for r in held if DefectKind(r["kind"]) not in undecidable[r["slot"]])
-        return NamedDefects(without(self.frame, undecidable), held)
+        return NamedDefects(_without(self.frame, undecidable), held)
 
     def counted(self) -> DataFrame:
         """How many there are of each kind in each slot."""
@@ -51,6 +52,23 @@ def as_counts(rows: Iterable[tuple[int, str, int]]) -> Counts:
         of_slot = counts.setdefault(slot, {})
         of_slot[DefectKind(kind)] = of_slot.get(DefectKind(kind), 0) + number
     return counts
+
+
+def count(defects: NamedDefects, jobs: Jobs) -> Counts:
+    """How many there are of each kind, by slot; a job unless they are held here."""
+    if defects.held is not None:
+        return as_counts((row["slot"], row["kind"], 1) for row in defects.held)
+    rows = jobs.rows(defects.counted())
+    return as_counts((row["slot"], row["kind"], row["count"]) for row in rows)
+
+
+def _without(defects: DataFrame, undecidable: Mapping[int, frozenset[DefectKind]]) -> DataFrame:
+    """The defects that nothing unread could explain."""
+    decided = F.lit(True)
+    for slot, kinds in undecidable.items():
+        for kind in kinds:
+            decided = decided & ~((F.col("slot") == slot) & (F.col("kind") == kind.value))
+    return defects.where(decided)
 
 
 def _place(row: Row) -> tuple[object, ...]:

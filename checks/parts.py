@@ -8,15 +8,15 @@ one job that is enough for most tables, and goes on in jobs of about half a minu
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from checks.native_fingerprint import NumberedSplit
-from checks.slots import Relation
+from checks.numbering import Relation
+from checks.task_sums import NumberedSplit
 from scrub.model.relation import Split
 
 BYTES_PER_ROW_GUESSED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class JobSize:
     """How much work one job gets."""
 
     first_job_rows: int = 100_000_000
@@ -68,11 +68,11 @@ def _groups(relation: Relation) -> Iterator[tuple[Split, ...]]:
     yield from (tuple(of_file) for of_file in files.values())
 
 
-def next_job(parts: Sequence[Part], pace: Pace, rows_per_second: float | None) -> int:
+def next_job(parts: Sequence[Part], size: JobSize, rows_per_second: float | None) -> int:
     """How many of the parts to scan in the next job: at least one."""
-    budget = pace.first_job_rows
+    budget = size.first_job_rows
     if rows_per_second is not None:
-        budget = int(rows_per_second * pace.job_seconds)
+        budget = int(rows_per_second * size.job_seconds)
     taken = 0
     for count, part in enumerate(parts, start=1):
         taken += part.rows
@@ -83,8 +83,12 @@ def next_job(parts: Sequence[Part], pace: Pace, rows_per_second: float | None) -
 
 def pack(parts: Sequence[Part], tasks_max: int) -> tuple[tuple[NumberedSplit, ...], ...]:
     """Spread native parts over tasks."""
-    splits = [NumberedSplit(part.number, part.relation.number, part.splits[0]) for part in parts]
-    return spread(splits, tasks_max)
+    return spread(numbered(parts), tasks_max)
+
+
+def numbered(parts: Sequence[Part]) -> list[NumberedSplit]:
+    """The splits of native parts, each of which has one."""
+    return [NumberedSplit(part.number, part.relation.number, part.splits[0]) for part in parts]
 
 
 def spread(

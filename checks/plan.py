@@ -4,14 +4,16 @@
 Nothing here reads a row, starts Spark or looks at a clock.
 """
 
-import difflib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from checks.buckets import bucket_bits
+from checks.pairs.plan import PinnedPairs, plan_pairs
+from checks.registry import INDEX, PHYSICAL
 from scrub.catalog.dependence import depends_on_zone, zoned_expressions
 from scrub.catalog.expressions import columns_used
 from scrub.catalog.native_terms import column_types, is_native_index, native_condition
+from scrub.catalog.spelling import did_you_mean
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, PhysicalPlan, Side, TablePlan
 from scrub.model.relation import RelationFacts, SplitKind
@@ -19,13 +21,9 @@ from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.table import EntryColumn, Index, Table
 from scrub.model.types import ColumnType, widens
 
-ROWS_PER_BUCKET = 300
-BUCKET_BITS_MIN, BUCKET_BITS_MAX = 4, 18  # the driver holds 32 bytes for each bucket and index
-BUCKET_BITS_UNKNOWN = 16  # for a source that does not tell its size
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexSource:
+class PinnedIndex:
     """An index, its table, and what their relations look like at the snapshots to compare."""
 
     table: Table
@@ -36,7 +34,7 @@ class IndexSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableSource:
+class PinnedTable:
     """A table whose values are to be looked at, at one snapshot."""
 
     table: Table
@@ -45,10 +43,11 @@ class TableSource:
 
 def plan_check(
     request: CheckRequest,
-    sources: Sequence[IndexSource],
+    sources: Sequence[PinnedIndex],
     not_checked: Sequence[NotChecked] = (),
     native_refusal: str | None = None,
-    physical: Sequence[TableSource] = (),
+    physical: Sequence[PinnedTable] = (),
+    pairs: Sequence[PinnedPairs] = (),
 ) -> CheckPlan:
     """Decide what to read and how; what does not fit the catalog is not checked, by name.
 
@@ -57,15 +56,15 @@ def plan_check(
     skipped = [*not_checked, *_unfit_sources(sources), *_unfit_tables(physical)]
     sources = [source for source in sources if not any(_mismatches(source))]
     physical = [of_table for of_table in physical if not any(_missing(of_table))]
-    groups: dict[tuple[str, str], list[IndexSource]] = {}
-    at_snapshot: dict[tuple[str, str], TableSource] = {}
+    groups: dict[tuple[str, str], list[PinnedIndex]] = {}
+    at_snapshot: dict[tuple[str, str], PinnedTable] = {}
     looked_at = {(of.table.name, of.facts.snapshot.label) for of in physical}
     for source in sources:
         if reason := _where_is_beyond(request.where, source):
             skipped.append(_skip(source, reason))
         else:
             at = (source.table.name, source.table_facts.snapshot.label)
-            at_snapshot[at] = TableSource(table=source.table, facts=source.table_facts)
+            at_snapshot[at] = PinnedTable(table=source.table, facts=source.table_facts)
             groups.setdefault(at, []).append(source)
     for of_table in physical:
         at_snapshot.setdefault((of_table.table.name, of_table.facts.snapshot.label), of_table)
@@ -73,34 +72,29 @@ def plan_check(
         _plan_table(request, of_table, groups.get(at, []), native_refusal, at in looked_at)
         for at, of_table in at_snapshot.items()
     )
-    return CheckPlan(strategy=request.strategy, tables=tables, not_checked=tuple(skipped))
+    of_pairs = tuple(plan_pairs(request, pinned, native_refusal) for pinned in pairs)
+    return CheckPlan(
+        strategy=request.strategy, tables=(*tables, *of_pairs), not_checked=tuple(skipped)
+    )
 
 
-def bucket_bits(rows: int | None) -> int:
-    """How many buckets, as a power of two: a few hundred rows each, within bounds."""
-    if rows is None:
-        return BUCKET_BITS_UNKNOWN
-    wanted = round(math.log2(max(rows / ROWS_PER_BUCKET, 1)))
-    return min(max(wanted, BUCKET_BITS_MIN), BUCKET_BITS_MAX)
-
-
-def _skip(source: IndexSource, reason: str) -> NotChecked:
+def _skip(source: PinnedIndex, reason: str) -> NotChecked:
     return NotChecked(
         table=source.table.name,
-        check="index",
+        check=INDEX.name,
         index=source.index.name,
         reason=reason,
         snapshot=source.table_facts.snapshot.label,
     )
 
 
-def _unfit_sources(sources: Sequence[IndexSource]) -> Iterator[NotChecked]:
+def _unfit_sources(sources: Sequence[PinnedIndex]) -> Iterator[NotChecked]:
     for source in sources:
         if mismatches := list(_mismatches(source)):
             yield _unfit(source.table, source.index, mismatches)
 
 
-def _unfit_tables(physical: Sequence[TableSource]) -> Iterator[NotChecked]:
+def _unfit_tables(physical: Sequence[PinnedTable]) -> Iterator[NotChecked]:
     for source in physical:
         if mismatches := list(_missing(source)):
             yield _unfit(source.table, None, mismatches)
@@ -110,7 +104,7 @@ def _unfit(table: Table, index: Index | None, mismatches: Sequence[str]) -> NotC
     error = RelationMismatch("\n".join(mismatches), hint="correct the catalog, or the relation")
     return NotChecked(
         table=table.name,
-        check="physical" if index is None else "index",
+        check=(PHYSICAL if index is None else INDEX).name,
         index=index.name if index else None,
         reason=error.in_one_line,
         incomplete=True,
@@ -118,9 +112,10 @@ def _unfit(table: Table, index: Index | None, mismatches: Sequence[str]) -> NotC
     )
 
 
-def _mismatches(source: IndexSource) -> Iterator[str]:
+def _mismatches(source: PinnedIndex) -> Iterator[str]:
     """What the catalog says of the two relations and they do not have."""
-    table = {c: source.table.column(c).type for c in table_columns(source.table, source.index)}
+    needed = INDEX.columns(source.table, [source.index])
+    table = {name: source.table.column(name).type for name in needed}
     yield from _missing_or_other(source.table_facts, table, f"table {source.table.name}")
     of_entry = {column.name: column.type for column in source.index.entry}
     yield from _missing_or_other(
@@ -128,7 +123,7 @@ def _mismatches(source: IndexSource) -> Iterator[str]:
     )
 
 
-def _missing(source: TableSource) -> Iterator[str]:
+def _missing(source: PinnedTable) -> Iterator[str]:
     """Columns that are not there; another type is what the physical check itself will find."""
     wanted = {c.name: c.type for c in source.table.columns if c.name not in source.facts.columns}
     yield from _missing_or_other(source.facts, wanted, f"table {source.table.name}")
@@ -139,9 +134,8 @@ def _missing_or_other(
 ) -> Iterator[str]:
     for name, wanted_type in wanted.items():
         if name not in facts.columns:
-            close = difflib.get_close_matches(name, facts.columns, n=1)
-            has = f"did you mean {close[0]}?" if close else f"it has {', '.join(facts.columns)}"
-            yield f"{what}: relation {facts.relation} has no column {name}; {has}"
+            hint = did_you_mean(name, facts.columns, "columns")
+            yield f"{what}: relation {facts.relation} has no column {name}; {hint}"
             continue
         stored = facts.columns[name]
         if stored is None:
@@ -153,17 +147,7 @@ def _missing_or_other(
             )
 
 
-def table_columns(table: Table, index: Index, where: str | None = None) -> tuple[str, ...]:
-    """The table's columns that an index's entries are made from, in the table's order."""
-    names = [column.name for column in table.columns]
-    needed = set(table.primary_key)
-    needed |= {column.source for column in index.entry if not column.is_expression}
-    for text in (*index.expressions, *((where,) if where else ())):
-        needed |= set(columns_used(text, names))
-    return tuple(name for name in names if name in needed)
-
-
-def _where_is_beyond(where: str | None, source: IndexSource) -> str | None:
+def _where_is_beyond(where: str | None, source: PinnedIndex) -> str | None:
     """Why a check of this index cannot be limited by `where`.
 
     Only columns that identify an entry will do: if a stored column chose the entries, one that
@@ -182,19 +166,18 @@ def _where_is_beyond(where: str | None, source: IndexSource) -> str | None:
 
 def _plan_table(
     request: CheckRequest,
-    source: TableSource,
-    group: Sequence[IndexSource],
+    source: PinnedTable,
+    group: Sequence[PinnedIndex],
     native_refusal: str | None,
     physical: bool,
 ) -> TablePlan:
     table, facts = source.table, source.facts
     indexes = [_resolve_types(source) for source in group]
-    of_table = {name for index in indexes for name in table_columns(table, index, request.where)}
     rows = [f.rows for f in (facts, *(source.index_facts for source in group))]
     side = _side(
         request,
         facts,
-        tuple(column.name for column in table.columns if column.name in of_table),
+        INDEX.columns(table, indexes, request.where),
         native_refusal
         or _untranslatable(table, indexes, request.where)
         or (_only_spark_looks(facts) if physical else None),
@@ -203,26 +186,18 @@ def _plan_table(
         _plan_index(request, source, index, native_refusal)
         for source, index in zip(group, indexes, strict=True)
     )
-    return TablePlan(
+    plan = TablePlan(
         table=table,
         side=side,
         indexes=plans,
         bucket_bits=bucket_bits(None if None in rows else max(r for r in rows if r is not None)),
-        physical=_plan_physical(table, side) if physical else None,
         where=request.where,
         notes=(*_notes(facts, request.where), *_engine_note(request, native_refusal)),
     )
-
-
-def _plan_physical(table: Table, side: Side) -> PhysicalPlan:
-    notes: tuple[str, ...] = ()
-    if side.engine is Engine.SQL:
-        notes = (
-            f"Spark read the values ({side.reason}): only NULLs and the types of whole columns "
-            "were looked at",
-        )
-    stored = tuple(column.name for column in table.columns if column.computed is None)
-    return PhysicalPlan(columns=stored, notes=notes)
+    if not physical:
+        return plan
+    values = PhysicalPlan(columns=PHYSICAL.columns(table, ()), notes=PHYSICAL.notes(plan))
+    return replace(plan, physical=values)
 
 
 def _only_spark_looks(facts: RelationFacts) -> str | None:
@@ -237,7 +212,7 @@ def _engine_note(request: CheckRequest, native_refusal: str | None) -> Iterator[
         yield f"Spark read everything: {native_refusal}"
 
 
-def _resolve_types(source: IndexSource) -> Index:
+def _resolve_types(source: PinnedIndex) -> Index:
     """The index with the type of every expression: declared, else what its relation stores."""
 
     def resolve(columns: tuple[EntryColumn, ...]) -> tuple[EntryColumn, ...]:
@@ -253,7 +228,7 @@ def _resolve_types(source: IndexSource) -> Index:
 
 
 def _plan_index(
-    request: CheckRequest, source: IndexSource, index: Index, native_refusal: str | None
+    request: CheckRequest, source: PinnedIndex, index: Index, native_refusal: str | None
 ) -> IndexPlan:
     facts = source.index_facts
     names = tuple(column.name for column in index.entry)
@@ -262,17 +237,19 @@ def _plan_index(
         not_native = not_native or "--where needs Spark"
     ignored = [name for name in facts.columns if name not in names]
     notes = [f"ignored columns: {', '.join(ignored)}"] if ignored else []
-    if native_refusal is None and _in_one_server(request, source, not_native):
+    in_store = _in_one_server(request, source, not_native)
+    if in_store:
         notes.append("compared inside the database")
     return IndexPlan(
         index=index,
         side=_side(request, facts, names, not_native),
         notes=(*notes, *source.notes, *_zone_note(request, source), *_notes(facts, None)),
         ignored=tuple(ignored),
+        in_store=in_store,
     )
 
 
-def _zone_note(request: CheckRequest, source: IndexSource) -> Iterator[str]:
+def _zone_note(request: CheckRequest, source: PinnedIndex) -> Iterator[str]:
     """The time zone, where the result depends on it."""
     table, where = source.table, request.where
     of_where = bool(where) and depends_on_zone(where or "", column_types(table))
@@ -280,10 +257,12 @@ def _zone_note(request: CheckRequest, source: IndexSource) -> Iterator[str]:
         yield f"expressions evaluated in time zone {table.time_zone}"
 
 
-def _in_one_server(request: CheckRequest, source: IndexSource, not_native: str | None) -> bool:
+def _in_one_server(request: CheckRequest, source: PinnedIndex, not_native: str | None) -> bool:
     """Whether the server that holds both sides is asked to compare them."""
     sides = (source.table_facts, source.index_facts)
-    in_server = all(s.kind is SplitKind.POSTGRES for of in sides for s in of.splits)
+    in_server = all(of.native for of in sides) and all(
+        split.kind is SplitKind.POSTGRES for of in sides for split in of.splits
+    )
     as_asked = request.engine is not Engine.SQL and request.strategy is not Strategy.FINGERPRINT
     same_place = sides[0].store == sides[1].store and bool(sides[0].splits and sides[1].splits)
     translates = _untranslatable(source.table, [source.index], request.where) is None
@@ -320,8 +299,3 @@ def _notes(facts: RelationFacts, where: str | None) -> tuple[str, ...]:
     if not facts.snapshot.pinned:
         notes.append(f"{facts.relation} offers no snapshot: two readings of it may differ")
     return tuple(notes)
-
-
-def uses_fingerprints(strategy: Strategy) -> bool:
-    """Whether buckets are compared before entries are."""
-    return strategy is not Strategy.MERGE

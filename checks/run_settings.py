@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a planned check is to be run: everything the runner is told beside the plan."""
+"""How a planned check is to be run: everything a run is given beside the plan."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from checks.parts import Pace
+from checks.parts import JobSize
 from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import ProgressListener, ignore_progress
@@ -21,7 +21,7 @@ class RunSettings:
     limit: int = 100
     redact: bool = False  # keep values out of reasons, too
     engine: Engine = Engine.AUTO
-    pace: Pace = field(default_factory=Pace)
+    job_size: JobSize = field(default_factory=JobSize)
     state_directory: Path | None = None
     fresh: bool = False
     settle_seconds: float | None = None

@@ -3,10 +3,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from scrub.codec.digest import Salt
 from scrub.model.predicate import Node
-from scrub.model.table import Column
+from scrub.model.table import Column, EntryColumn
+from scrub.model.types import ColumnType
+
+if TYPE_CHECKING:
+    from scrub.codec.digest import Salt
 
 EXPECTED, ACTUAL = 1, -1
 """The sign of a side: rows of the table add to a bucket what entries of the index take away."""
@@ -38,7 +42,13 @@ class ScanSpec:
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...]
     bucket_bits: int
-    salt: Salt
+    salt: "Salt"
     entries: tuple[EntrySpec, ...]
     physical: PhysicalSpec | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def entry_type(column: EntryColumn) -> ColumnType:
+    """The type of an entry's column, which a plan has resolved."""
+    assert column.type is not None, "the plan resolves the types of expressions"
+    return column.type

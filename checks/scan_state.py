@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the fingerprints of a run have come."""
+"""How far the scan of a run has come."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
 from checks.bucket_sums import RunSums, SlotSums
 from checks.finished_parts import Finished
-from checks.native_fingerprint import REPORT_SLOT
-from checks.part_faults import PartFaults
+from checks.numbering import Slot
 from checks.parts import Part
-from checks.slots import Slot
+from checks.task_sums import REPORT_SLOT
 from scrub.codec.digest import Salt
 
 
@@ -23,11 +23,12 @@ class ScanState:
     salt: Salt
     sums: RunSums
     done: set[int]
-    resumed: int = 0
+    resumed: frozenset[int] = frozenset()  # parts that an interrupted run had read
     rows_done: int = 0
     rows_per_second: float | None = None
     bytes_read: dict[str, int] = field(default_factory=dict)
-    looked_at: dict[int, PartFaults] = field(default_factory=dict)  # by part
+    reports: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    """By part, what riding checks counted; a part that is read twice does not count twice."""
 
     @classmethod
     def start(cls, slots: Sequence[Slot], earlier: Finished | None) -> "ScanState":
@@ -37,17 +38,20 @@ class ScanState:
                 earlier.salt,
                 earlier.sums,
                 set(earlier.parts),
-                resumed=len(earlier.parts),
+                resumed=earlier.parts,
                 bytes_read=dict(earlier.bytes_read),
-                looked_at=dict(earlier.looked_at),
+                reports=dict(earlier.reports),
             )
         sums = {slot.number: SlotSums.empty(slot.table.bucket_bits) for slot in slots}
         return cls(Salt.fresh(), RunSums(sums), set())
 
-    def add_native(
-        self, fingerprints: pa.Table, parts: Sequence[Part]
-    ) -> Iterator[tuple[Part, str]]:
-        """Take in a native job; returns the parts that tasks could not read, with the reason."""
+    def add(self, fingerprints: pa.Table, parts: Sequence[Part]) -> list[tuple[Part, str]]:
+        """Take in a job; returns the parts that tasks could not read, with the reason."""
+        if "bucket" in fingerprints.column_names:
+            # A job of Spark SQL has read all of its parts, or failed as a whole.
+            self.sums.add_rows(fingerprints)
+            self.done |= {part.number for part in parts}
+            return []
         by_number = {part.number: part for part in parts}
         lost: list[tuple[Part, str]] = []
         for row in fingerprints.to_pylist():
@@ -55,26 +59,26 @@ class ScanState:
                 self.sums.slots[row["slot"]].add_piece(row["chunk"], row["sums"])
                 continue
             part, report = by_number[row["chunk"]], json.loads(row["report"])
-            if "physical" in report:
-                # By part, so that one that is read twice does not count twice.
-                self.looked_at[part.number] = PartFaults.of_report(report["physical"])
+            if "riding" in report:
+                self.reports[part.number] = _joined(self.reports.get(part.number), report)
             if "error" in report:
                 lost.append((part, report["error"]))
                 continue
             self.done.add(part.number)
-            if part.relation.is_table:
-                table = part.relation.table.table.name
+            relation = part.relation
+            if relation.is_native and (relation.is_table or relation.table.pairs is not None):
+                table = relation.table.table.name
                 self.bytes_read[table] = self.bytes_read.get(table, 0) + report["bytes"]
-        return iter(lost)
-
-    def add_sql(self, fingerprints: pa.Table, parts: Sequence[Part]) -> None:
-        """Take in a job of Spark SQL, which has read all of its parts, or failed as a whole."""
-        self.sums.add_rows(fingerprints)
-        self.done |= {part.number for part in parts}
+        return lost
 
     def note_speed(self, rows: int, seconds: float) -> None:
         self.rows_done += rows
         self.rows_per_second = rows / max(seconds, 0.001)
 
-    def as_finished(self) -> Finished:
-        return Finished(self.salt, frozenset(self.done), self.sums, self.bytes_read, self.looked_at)
+
+def _joined(before: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Several tasks of Spark may report on one part: lists and numbers add up."""
+    riding: Mapping[str, Any] = report["riding"]
+    if before is None or not report.get("adds_up"):
+        return riding
+    return {name: before[name] + value for name, value in riding.items()}

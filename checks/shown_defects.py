@@ -1,51 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The defects that a run hands over: at most so many to be shown, and all to who asked for them."""
+"""The defects that a run hands over: so many to be shown, and all of them to who asks for them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pyspark.sql import Row
 
-from checks.findings import to_defect
+from checks.jobs import Jobs
 from checks.named_defects import NamedDefects
-from checks.part_faults import PartFaults
-from checks.physical import Jobs, Physical
-from checks.slots import Slot
 from scrub.model.defect import Defect
+
+ToDefect = Callable[[Row], Defect]
 
 
 @dataclass(slots=True, kw_only=True)
 class ShownDefects:
-    """Grows while indexes are named; jobs are run by the functions handed in."""
+    """Grows while a run goes on."""
 
-    slots: Sequence[Slot]
     limit: int
     on_defect: Callable[[Defect], None] | None  # gets every one, whatever the limit
     jobs: Jobs
     defects: list[Defect] = field(default_factory=list)
 
     @property
-    def _room(self) -> int:
+    def room(self) -> int:
+        """How many more are to be shown."""
         return max(self.limit - len(self.defects), 0)
 
-    def take(self, named: NamedDefects) -> None:
+    @property
+    def wanted(self) -> int | None:
+        """How many are worth naming; None: all of them."""
+        return None if self.on_defect is not None else self.room
+
+    def add_named(self, named: NamedDefects, to_defect: ToDefect) -> None:
         """Defects that a join has named."""
         if self.on_defect is not None:
             for row in self._in_order(named, None):
-                self.on_defect(to_defect(row, self.slots[row["slot"]]))
-        if room := self._room:
-            shown = self._in_order(named, room)
-            self.defects += [to_defect(row, self.slots[row["slot"]]) for row in shown]
+                self.on_defect(to_defect(row))
+        if room := self.room:
+            self.defects += [to_defect(row) for row in self._in_order(named, room)]
 
-    def take_faults(self, physical: Physical, looked_at: Mapping[int, PartFaults]) -> None:
-        """Values that cannot be."""
-        room = self._room
-        if self.on_defect is None:
-            self.defects += physical.defects(looked_at, room)
-            return
-        for number, defect in enumerate(physical.defects(looked_at, None)):
-            self.on_defect(defect)
-            if number < room:
+    def add(self, defects: Iterable[Defect]) -> None:
+        """Other defects, of which there are no more than `wanted`."""
+        for defect in defects:
+            if self.on_defect is not None:
+                self.on_defect(defect)
+            if self.room:
                 self.defects.append(defect)
 
     def _in_order(self, named: NamedDefects, limit: int | None) -> Iterator[Row]:
@@ -53,6 +53,6 @@ class ShownDefects:
         if named.held is not None:
             yield from named.held_in_order(limit)
         elif limit is None:
-            yield from self.jobs.many(named.in_order(None))
+            yield from self.jobs.each(named.in_order(None))
         else:
-            yield from self.jobs.few(named.in_order(limit))
+            yield from self.jobs.rows(named.in_order(limit))

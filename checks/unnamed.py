@@ -14,7 +14,7 @@ from checks.bucket_sums import SlotSums
 from checks.findings import SlotFindings
 from checks.parts import Part
 from scrub.model.relation import RelationFacts
-from scrub.stores.base import Compared
+from scrub.stores.base import ComparedEntries
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Unnamed:
         if number and all(facts.snapshot.pinned for facts in sides):
             self._known[slot] = Difference(number, "bucket", "buckets")
 
-    def note_compared(self, slot: int, compared: Compared) -> None:
+    def note_compared(self, slot: int, compared: ComparedEntries) -> None:
         """What a database has counted; copies count several times in a join."""
         if not compared.agrees:
             number = 1 if compared.copies else compared.differing

@@ -4,8 +4,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from checks.numbering import Relation, Slot
 from checks.parts import Part
-from checks.slots import Relation, Slot
 from scrub.model.defect import DefectKind
 from scrub.model.relation import RelationFacts
 
@@ -19,6 +19,7 @@ class Unread:
     parts: dict[int, tuple[Part, str]] = field(default_factory=dict)  # by the part's number
     relations: dict[int, str] = field(default_factory=dict)  # those that cannot be read at all
     slots: dict[int, str] = field(default_factory=dict)  # indexes that cannot be checked at all
+    counted_elsewhere: frozenset[DefectKind] = frozenset()  # kinds that a join need not count
 
     def readable(self, parts: Sequence[Part]) -> tuple[Part, ...]:
         """The parts that nothing speaks against."""
@@ -39,7 +40,15 @@ class Unread:
         numbers = {relation.number for relation in relations}
         return [part for part, _ in self.parts.values() if part.relation.number in numbers]
 
-    def undecidable(self, table: Relation, index: Relation) -> frozenset[DefectKind]:
+    def is_whole_for(self, slot: Slot, table: Relation, index: Relation) -> bool:  # noqa: ARG002
+        """Whether everything that an index is judged by was read."""
+        return self.is_whole(table) and self.is_whole(index)
+
+    def doubted(self, slot: Slot) -> int:  # noqa: ARG002
+        """Differences that are undecided before anything is named."""
+        return 0
+
+    def undecidable(self, slot: Slot, table: Relation, index: Relation) -> frozenset[DefectKind]:  # noqa: ARG002
         """The kinds of difference that what was not read could explain."""
         kinds: set[DefectKind] = set()
         if not self.is_whole(table):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the lake of the README: 1,000 orders, one index, and four defects in it.
+"""Makes the lake of the README: some orders, one index, and four defects in it.
 
-python examples/tiny_lake.py DIR
+python examples/tiny_lake.py DIR [ROWS]
 cd DIR && scrub check table orders
 """
 
 import sys
+from itertools import count, islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ tables:
     indexes:
       by_customer: {columns: [customer_id, id], storing: [status]}
 """
-ROWS = 1000
+ROWS_DEFAULT = 1000
 CUSTOMERS = 97
 STATUSES = ("open", "paid", "sent")
 LOST, CHANGED, TWICE, LEFT_BEHIND = 17, 42, 512, 100_001  # ids of orders
@@ -34,11 +35,11 @@ LOST, CHANGED, TWICE, LEFT_BEHIND = 17, 42, 512, 100_001  # ids of orders
 Row = dict[str, int | str]
 
 
-def make_orders() -> list[Row]:
-    """Orders 1 to 1,000, spread over customers and statuses."""
+def make_orders(rows: int) -> list[Row]:
+    """Orders 1, 2, 3, ... without LEFT_BEHIND, spread over customers and statuses."""
     return [
         {"id": n, "customer_id": n * 7919 % CUSTOMERS + 1, "status": STATUSES[n % len(STATUSES)]}
-        for n in range(1, ROWS + 1)
+        for n in islice((n for n in count(1) if n != LEFT_BEHIND), rows)
     ]
 
 
@@ -53,9 +54,9 @@ def damage(entries: list[Row]) -> list[Row]:
     return [*kept, left_behind, dict(twice)]
 
 
-def make_lake(directory: Path) -> Path:
-    """Write the table, its damaged index and the catalog; returns the catalog's path."""
-    orders = make_orders()
+def make_lake(directory: Path, rows: int = ROWS_DEFAULT) -> Path:
+    """Write the table, its damaged index and the catalog; return the catalog's path."""
+    orders = make_orders(rows)
     directory.mkdir(parents=True, exist_ok=True)
     write_deltalake(str(directory / "lake" / "orders"), pa.Table.from_pylist(orders))
     entries = pa.Table.from_pylist(damage(orders))
@@ -66,5 +67,5 @@ def make_lake(directory: Path) -> Path:
 
 
 if __name__ == "__main__":
-    make_lake(Path(sys.argv[1]))
+    make_lake(Path(sys.argv[1]), *map(int, sys.argv[2:]))
     print(f"now: cd {sys.argv[1]} && scrub check table orders")  # noqa: T201 - it is a script

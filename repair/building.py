@@ -1,28 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running a build from whatever state it is in to its end.
 
-Each state's work can be repeated, so resuming after a crash is running again. Before any work, the
-writers that may still act as in an earlier state are waited for: after a crash nobody knows whether
-that was done.
+The work of each state can be repeated, so a build is resumed after a crash by running it again.
+Before any work, the build waits for writers that may still act as in an earlier state: after a
+crash, nobody knows whether that was done.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from repair.pacing import ChunkSize, ChunkTime
-from repair.working_off import Stuck, WorkSettings, named, patiently
+from repair.publishing import demand_none, publish_if_clean
+from repair.working_off import Stuck, WorkSettings, patiently
 from scrub.model.build import State, next_state
-from scrub.stores.building import LOAD, Clash, IndexBuild, Step
+from scrub.stores.building import LOAD, Clash, IndexBuild, Refused, Step
 
 T = TypeVar("T")
 
 WorkOff = Callable[[str], Sequence[Clash]]
 """Has workers do the ranges of a phase; returns rows that clash."""
-
-Gate = Callable[[], "str | None"]
-"""Checks the new indexes; returns what is wrong with them."""
 
 _POLL_SECONDS = 0.05
 _RANGES_PER_WORKER = 8
@@ -31,23 +29,19 @@ _NAMED_MAX = 5
 _ENDED = (State.PUBLIC, State.REVERSED)
 
 
-class Failed(Exception):
-    """The index cannot be built from what the table holds."""
-
-
 @dataclass(slots=True)
 class Builder:
     """Takes a build through its states."""
 
     build: IndexBuild
     work_off: WorkOff
-    gate: Gate
+    gate: Callable[[], Mapping[str, int]]  # checks the new indexes; raises Refused or Unchecked
     settings: WorkSettings
     tell: Callable[[str], None]  # what is being done now, for people
     sleep: Callable[[float], None] = time.sleep
 
     def run(self) -> State:
-        """Until the indexes are public, or everything is taken back."""
+        """Run until the indexes are public, or everything that was made is removed."""
         while (state := self._state()) not in _ENDED:
             self._wait_for_writers()
             if state is State.REVERSING:
@@ -56,7 +50,7 @@ class Builder:
                 continue
             try:
                 self._work_in(state)
-            except Failed as error:
+            except Refused as error:
                 self._take_back(str(error))
         return state
 
@@ -71,12 +65,12 @@ class Builder:
                 )
             case State.BACKFILLING:
                 self.tell("loading entries")
-                _demand_none(self.work_off(LOAD))
+                demand_none(self.work_off(LOAD))
             case State.MERGING:
                 self._patiently(self.build.plan_merge)
                 for index in self.build.indexes:
                     self.tell(f"merging what writers recorded for {index}")
-                    _demand_none(self.work_off(index))
+                    demand_none(self.work_off(index))
             case State.VALIDATING:
                 self._validate()
                 return
@@ -90,15 +84,16 @@ class Builder:
         self._until_done(self.build.clear_step)
         self._until_done(self.build.verify_step)
         self.tell("checking the index against the table")
-        if (reason := self.gate()) is not None:
-            raise Failed(reason)
-        self.tell("publishing")
-        _demand_none(self._patiently(self._publish))
+        publish_if_clean(self.gate, self._publish)
 
     def _publish(self) -> Sequence[Clash]:
-        """Before each try, whatever came up since the last: little may be left to do in it."""
-        self._until_done(self.build.verify_step)
-        return self.build.publish()
+        def attempt() -> Sequence[Clash]:
+            # Rows that came up since the last attempt: little may be left to do in this one.
+            self._until_done(self.build.verify_step)
+            return self.build.publish()
+
+        self.tell("publishing")
+        return self._patiently(attempt)
 
     def _until_done(self, step: Callable[[int], Step]) -> None:
         size = ChunkSize(ChunkTime(self.settings.chunk_seconds).seconds(), _BATCH)
@@ -106,12 +101,12 @@ class Builder:
             began = time.monotonic()
             done = self._patiently(lambda: step(size.rows), size)
             size.took(done.rows, time.monotonic() - began)
-            _demand_none(done.clashes)
+            demand_none(done.clashes)
             if done.finished:
                 return
 
     def _wait_for_writers(self) -> None:
-        """Those who write now; whoever comes later acts as the present state demands."""
+        """For those who write now: whoever begins later acts as the present state demands."""
         waiting = {blocker.identity for blocker in self._patiently(self.build.blockers)}
         deadline = time.monotonic() + self.settings.wait_limit
         told = False
@@ -136,8 +131,3 @@ class Builder:
 
     def _patiently(self, step: Callable[[], T], size: ChunkSize | None = None) -> T:
         return patiently(step, self.settings.wait_limit, self.build, size, self.sleep)
-
-
-def _demand_none(clashes: Sequence[Clash]) -> None:
-    if clashes:
-        raise Failed(named(clashes))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers as Spark tasks: each opens a session of its own and works off ranges that are free."""
+"""Workers as Spark tasks: each opens its own connection and works off free ranges."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OpenBuild = Callable[[], IndexBuild]
-"""Gives a task the build; it travels to the task, so it is a plain function with values."""
+"""Opens the build in a task; it is sent to the task, so it must be a plain function."""
 
 
 def work_off_in_tasks(
     spark: "SparkSession", open_build: OpenBuild, settings: WorkSettings, phase: str
 ) -> Sequence[Clash]:
-    """Have tasks do the ranges of a phase; what stopped one of them is raised here."""
+    """Work off the ranges of a phase in tasks; what stopped one of them is raised here."""
     from scrub.spark.tasks import run_in_tasks
 
     work = partial(_work, open_build=open_build, settings=settings, phase=phase)
     rows = run_in_tasks(spark, settings.workers, work, "report string").collect()
     reports = [json.loads(row.report) for row in rows]
-    # First of all: rows that clash are why the other workers were stopped.
+    # Clashes come first: they are why the other workers were stopped.
     clashes = [Clash(**clash) for report in reports for clash in report["clashes"]]
     for report in () if clashes else reports:
         if report["superseded"]:
@@ -47,7 +47,7 @@ def _work(
     settings: WorkSettings,
     phase: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Failures are results: as exceptions they would make Spark run the task again."""
+    """Report failures as results: an exception would make Spark run the task again."""
     report: dict[str, object] = dict.fromkeys(("superseded", "stuck", "failed", "hint"))
     report["clashes"] = []
     build = open_build()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doing what was planned, in batches, and looking again at what was deleted.
+"""Applying planned actions in batches, and looking again at what was deleted.
 
-After a delete, a transaction that was open at that moment may bring the row whose entry it was. So
-whoever writes is waited for, and where the row is there now, its entry is put back. A run that was
-cut off before that leaves its journal, and the next run of the same table looks first.
+A transaction that was open during a delete may insert the row that the entry belongs to. So the
+executor waits for open writers, and puts the entry back if its row exists now. If a run is cut off
+before that, its journal remains, and the next run of the same table does it first.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -15,14 +15,13 @@ from typing import TypeVar
 from repair.fitting_records import demand_fitting, is_fitting
 from repair.pacing import Pace
 from repair.recovering_rows import RowRecovery
+from scrub.model.defect import DefectKind
+from scrub.model.journal import JournalRecord, RunRecord
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction
 from scrub.model.table import Table
-from scrub.stores.repairing import Applied, JournalRecord, RepairingStore, RunRecord
+from scrub.stores.repairing import Applied, RepairingStore
 
 T = TypeVar("T")
-
-_TURNS = (ActionKind.DELETE, ActionKind.REPLACE, ActionKind.KEEP_ONE, ActionKind.PUT)
-"""What is deleted makes room for what is put: in a unique index, both can have one place."""
 
 
 @dataclass(slots=True)
@@ -39,35 +38,42 @@ class Executor:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def repair(self, actions: Sequence[Action]) -> list[DoneAction]:
-        """Every action, in the order of its index and key; then the rows that were lost."""
+        """Apply every action, in the order of its index, turn and key; lost rows come last."""
         self.store.begin(
             RunRecord(run=self.run, command="repair", table=self.table.name, started=self.now())
         )
         self._settle_earlier_runs()
-        done: list[DoneAction] = []
         pace = self.pace or Pace()
         rows = [action for action in actions if action.kind is ActionKind.RECOVER]
         entries = [action for action in actions if action.kind is not ActionKind.RECOVER]
-        for index, batch in self._batches(entries):
-            began = len(done)
-            applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
-            done += [
-                DoneAction(a, r.outcome, reason=r.reason)
-                for a, r in zip(batch, applied, strict=True)
-            ]
-            self.tell(len(done))
-            pace.rest(len(done) - began, self.rows_per_second)
-        deleted = [one.action for one in done if _was_deleted(one)]
-        put_back = self._look_again(deleted)
-        done = [
-            replace(one, outcome=ActionOutcome.PUT_BACK)
-            if one.action.defect in put_back and _was_deleted(one)
-            else one
-            for one in done
-        ]
+        done = self._applied(entries, pace)
+        done = self._with_put_back(done)
         recovered = self._recover(rows, len(done), pace)
         self.store.end(self.run)
         return self._looked_over(done) + self._rows.looked_over(recovered)
+
+    def _applied(self, entries: Sequence[Action], pace: Pace) -> list[DoneAction]:
+        done: list[DoneAction] = []
+        for index, numbers in self._batches(entries):
+            batch = [entries[number] for number in numbers]
+            applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
+            done += [
+                DoneAction(action, result.outcome, reason=result.reason)
+                for action, result in zip(batch, applied, strict=True)
+            ]
+            self.tell(len(done))
+            pace.rest(len(batch), self.rows_per_second)
+        return done
+
+    def _with_put_back(self, done: Sequence[DoneAction]) -> list[DoneAction]:
+        """Deletes whose row came meanwhile, and whose entry was therefore put back, say so."""
+        deleted = [number for number, one in enumerate(done) if _was_deleted(one)]
+        found = self._look_again([done[number].action for number in deleted])
+        back = {number for number, is_back in zip(deleted, found, strict=True) if is_back}
+        return [
+            replace(one, outcome=ActionOutcome.PUT_BACK) if number in back else one
+            for number, one in enumerate(done)
+        ]
 
     def _recover(self, rows: Sequence[Action], before: int, pace: Pace) -> list[DoneAction]:
         done: list[DoneAction] = []
@@ -81,20 +87,21 @@ class Executor:
     def _rows(self) -> RowRecovery:
         return RowRecovery(self.store, self.table, self.run)
 
-    def _looked_over(self, done: list[DoneAction]) -> list[DoneAction]:
-        """Exactly the places that were touched, as they are now."""
-        in_order: dict[tuple[str, str, ActionKind], bool] = {}
-        for index, batch in self._batches([one.action for one in done]):
+    def _looked_over(self, done: Sequence[DoneAction]) -> list[DoneAction]:
+        """Exactly the places that were touched, as they are now.
+
+        Results belong to an action by its number. Neither its defect nor its kind identifies it:
+        an entry in several column families is several pairs, and so several actions of one defect.
+        """
+        in_order: dict[int, bool] = {}
+        for index, numbers in self._batches([one.action for one in done]):
+            batch = [done[number].action for number in numbers]
             found = self.store.in_order(self.table, self.table.index(index), batch)
-            for action, is_right in zip(batch, found, strict=True):
-                in_order[index, action.defect, action.kind] = is_right
-        return [
-            replace(one, in_order=in_order[one.action.index, one.action.defect, one.action.kind])
-            for one in done
-        ]
+            in_order.update(zip(numbers, found, strict=True))
+        return [replace(one, in_order=in_order[number]) for number, one in enumerate(done)]
 
     def undo(self, of: str) -> list[tuple[JournalRecord, Applied]]:
-        """Take back what a run did, the last first; what was taken back already is passed over."""
+        """Take back what a run did, the last change first; changes undone before are skipped."""
         demand_fitting(self.table, [r for r in self.store.journal(of) if r.undone_by is None])
         self.store.begin(
             RunRecord(
@@ -114,30 +121,29 @@ class Executor:
         self.store.end(self.run)
         return found
 
-    def _look_again(self, deleted: Sequence[Action]) -> set[str]:
-        """Wait for writers, and put back what their rows should have; which defects these were."""
+    def _look_again(self, deleted: Sequence[Action]) -> list[bool]:
+        """Wait for open writers; whether each deleted entry was put back for a row that came."""
         if not deleted:
-            return set()
+            return []
         self.store.wait_for_writers(self.table, self.wait_limit)
-        back: set[str] = set()
-        for index, batch in self._batches([_opposite(action) for action in deleted]):
+        puts = [_opposite(action) for action in deleted]
+        is_back: dict[int, bool] = {}
+        for index, numbers in self._batches(puts):
+            batch = [puts[number] for number in numbers]
             applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
-            back |= {
-                action.defect
-                for action, result in zip(batch, applied, strict=True)
-                if result.outcome is ActionOutcome.DONE
-            }
-        return back
+            for number, result in zip(numbers, applied, strict=True):
+                is_back[number] = result.outcome is ActionOutcome.DONE
+        return [is_back[number] for number in range(len(puts))]
 
-    def _batches(self, actions: Sequence[Action]) -> list[tuple[str, list[Action]]]:
-        """Actions of one index at a time, as many as the store takes, in the order of keys."""
-        ordered = sorted(
-            actions,
-            key=lambda a: (a.index, _TURNS.index(a.kind), _sortable(a.primary_key)),
-        )
+    def _batches(self, actions: Sequence[Action]) -> list[tuple[str, list[int]]]:
+        """The numbers of actions of one index, in the order of turns and keys, in store's batches.
+
+        A number is the only name that an action has to itself.
+        """
+        ordered = sorted(range(len(actions)), key=lambda number: _place(actions[number]))
         return [
             (index, batch)
-            for index, of_index in groupby(ordered, key=lambda action: action.index)
+            for index, of_index in groupby(ordered, key=lambda number: actions[number].index)
             for batch in _parts(list(of_index), self.store.batch_actions_max)
         ]
 
@@ -152,7 +158,7 @@ class Executor:
 
     @property
     def cut_off(self) -> list[RunRecord]:
-        """Earlier runs of the table that did not come to their end."""
+        """Earlier runs of the table that were cut off."""
         return [
             record
             for record in self.store.runs()
@@ -162,6 +168,11 @@ class Executor:
         ]
 
     def _settle_earlier_runs(self) -> None:
+        """Look again at what runs deleted that were cut off before they could do it.
+
+        A delete that left another entry in its place replaced an entry whose row was there and
+        demanded the other one. No row can have come for it.
+        """
         for record in self.cut_off:
             if record.command == "repair":
                 journal = self.store.journal(record.run)
@@ -181,8 +192,9 @@ def _parts(listed: list[T], size: int) -> list[list[T]]:
     return [listed[n : n + size] for n in range(0, len(listed), size)]
 
 
-def _sortable(key: Mapping[str, object] | None) -> tuple[str, ...]:
-    return tuple(str(value) for value in (key or {}).values())
+def _place(action: Action) -> tuple[str, int, tuple[str, ...]]:
+    key = tuple(str(value) for value in (action.primary_key or {}).values())
+    return action.index, action.kind.turn, key
 
 
 def _was_deleted(one: DoneAction) -> bool:
@@ -194,8 +206,6 @@ def _opposite(action: Action) -> Action:
 
 
 def _action_of(record: JournalRecord, table: str) -> Action:
-    from scrub.model.defect import DefectKind
-
     return Action(
         kind=record.kind,
         defect=record.defect,

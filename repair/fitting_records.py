@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from scrub.codec.json_values import to_table
 from scrub.errors import UsageError
+from scrub.model.journal import JournalRecord
 from scrub.model.repair import ActionKind
 from scrub.model.table import Column, Table
 from scrub.model.types import ColumnType
-from scrub.stores.repairing import JournalRecord
 
 
 def demand_fitting(table: Table, records: Sequence[JournalRecord]) -> None:
@@ -24,8 +24,8 @@ def demand_fitting(table: Table, records: Sequence[JournalRecord]) -> None:
         if not is_fitting(table, record):
             what = f"index {record.index}" if record.kind is not ActionKind.RECOVER else "rows"
             raise UsageError(
-                f"run {record.run} repaired {what} of {table.name}, of which the catalog says "
-                "other columns or types by now",
+                f"run {record.run} repaired {what} of {table.name}, for which the catalog now "
+                "has other columns or types",
                 hint="undo with the catalog as it was then; the journal shows what the repair "
                 f"wrote: scrub journal show {record.run}",
             )

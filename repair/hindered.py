@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from repair.recovering import not_recovered, refused_recovery
-from scrub.model.repair import Action, ActionKind, Refusal, RepairPlan
+from repair.refusals import refuse
+from scrub.model.repair import Action, ActionKind, RepairPlan
 from scrub.model.table import Table
 from scrub.stores.recovering import put_of
 from scrub.stores.repairing import Reason, RepairingStore
@@ -24,7 +25,7 @@ def without_hindered(plan: RepairPlan, table: Table, store: RepairingStore) -> R
         if action.kind is ActionKind.RECOVER:
             refusals += refused_recovery(action, not_recovered(why))
         else:
-            refusals.append(_refusal(action, why))
+            refusals.append(refuse(action, why))
     kept = tuple(action for action in plan.actions if id(action) not in whys)
     return replace(plan, actions=kept, refusals=tuple(refusals))
 
@@ -47,15 +48,3 @@ def _whys(actions: Sequence[Action], table: Table, store: RepairingStore) -> Map
         )
         if why is not None
     }
-
-
-def _refusal(action: Action, why: Reason) -> Refusal:
-    return Refusal(
-        defect=action.defect,
-        defect_kind=action.defect_kind,
-        table=action.table,
-        index=action.index,
-        primary_key=action.primary_key,
-        reason=why[0],
-        remedy=why[1],
-    )

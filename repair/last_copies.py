@@ -9,9 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from repair.refusals import refuse
 from scrub.errors import RelationMissing, ScrubError
 from scrub.model.defect import Defect, DefectKind
-from scrub.model.repair import ActionKind, Entry, Refusal, RepairPlan
+from scrub.model.repair import ActionKind, Entry, RepairPlan
 from scrub.model.table import Index, Table
 from scrub.stores.recovering import DELETE_LAST_COPIES, kept_indexes
 
@@ -84,19 +85,9 @@ def without_deletes(plan: RepairPlan, why: str) -> RepairPlan:
         for action in plan.actions
         if action.kind is ActionKind.DELETE and action.defect_kind is DefectKind.DANGLING
     ]
-    refusals = [
-        Refusal(
-            defect=action.defect,
-            defect_kind=action.defect_kind,
-            table=action.table,
-            index=action.index,
-            primary_key=action.primary_key,
-            reason="another index may hold the row too, but not all could be looked at: " + why,
-            remedy=f"let scrub check all indexes; to delete it all the same, add "
-            f"{DELETE_LAST_COPIES}",
-        )
-        for action in deletes
-    ]
+    reason = "another index may hold the row too, but not all could be read: " + why
+    remedy = f"let scrub check all indexes; to delete it all the same, add {DELETE_LAST_COPIES}"
+    refusals = [refuse(action, (reason, remedy)) for action in deletes]
     kept = tuple(action for action in plan.actions if action not in deletes)
     return replace(plan, actions=kept, refusals=(*plan.refusals, *refusals))
 

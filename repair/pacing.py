@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a step does, and how long to rest after it."""
+"""How many rows a step reads, and how long the worker rests after it."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 _FIRST = 1_000
 _MOST = 400_000
 CHUNK_SECONDS = 0.2  # while others write, who may have to wait for a transaction
-ALONE_SECONDS = 2.0  # else: the more entries are put at once, the better they lie together
+ALONE_SECONDS = 2.0  # while nobody does: entries that are put together lie together
 _ALONE_STEPS = 5
 _GROWTH_MAX = 2.0
 _SHRINKING = 4
@@ -18,20 +18,20 @@ _STEPS_A_SECOND = 4  # at least, of each worker whose pace is limited
 
 @dataclass(slots=True)
 class ChunkSize:
-    """Rows in a chunk, such that its transaction takes about as long as wanted.
+    """Rows in a chunk, so that its transaction takes about the wanted time.
 
-    Writers may have to wait for a transaction; so it is time that is kept constant, not rows.
+    Writers may have to wait for a transaction, so its time is kept constant, not its rows.
     """
 
     target_seconds: float
     rows: int = _FIRST
 
     def took(self, rows: int, seconds: float) -> None:
-        """Learn from a chunk that came through; one that was cut short tells only of too much."""
+        """Learn from a chunk that was committed; a short one only shows whether it was too slow."""
         factor = min(_GROWTH_MAX, self.target_seconds / max(seconds, 1e-6))
         if rows < self.rows and factor >= 1:
             return
-        least = self.rows // _SHRINKING  # one slow moment is no rule
+        least = self.rows // _SHRINKING  # one slow chunk is not the rule
         self.rows = max(1, least, min(_MOST, int(rows * factor)))
 
     def gave_way(self) -> None:
@@ -42,11 +42,11 @@ class ChunkSize:
 class ChunkTime:
     """How long a transaction may take: longer while nobody was seen who could wait for it."""
 
-    asked: float | None  # None: as others allow
-    _alone: int = 0  # so many steps
+    asked: float | None  # by the user; None: as others allow
+    _alone: int = 0  # steps in a row during which nobody else wrote
 
     def seconds(self, others_write: bool = True) -> float:
-        """For the next step, given what the last one saw."""
+        """The time for the next step, given what the last one saw."""
         self._alone = 0 if others_write else self._alone + 1
         if self.asked is not None:
             return self.asked
@@ -57,7 +57,8 @@ class ChunkTime:
 class Pace:
     """Rests between steps, so that on average no more rows are done than allowed.
 
-    A step is at most what is allowed in a quarter of a second: who rests for long hears of nothing.
+    A step reads at most what is allowed in a quarter of a second, so that rests stay short and
+    changes of the pace are seen soon.
     """
 
     workers: int = 1  # who share the allowance
@@ -70,17 +71,17 @@ class Pace:
         self._began = self.clock()
 
     def most(self, rows: int) -> int:
-        """So many rows, or as many as a step may have."""
+        """The number of rows, but no more than a step may read."""
         if not self.rows_per_second:
             return rows
         return min(rows, max(1, self.rows_per_second // (_STEPS_A_SECOND * self.workers)))
 
     def rest(self, rows: int, rows_per_second: int | None) -> None:
-        """After a step of so many rows; the allowance may change from step to step."""
+        """Rest after a step of so many rows; the allowance may change from step to step."""
         self.rows_per_second = rows_per_second
         if rows_per_second:
             left = self._began + rows * self.workers / rows_per_second - self.clock()
-            # Longer only after a step that was begun when more was allowed.
+            # A longer rest follows only a step that began when more was allowed.
             longest = max(_REST_MAX_SECONDS, self.workers / rows_per_second)
             if left > 0:
                 self.sleep(min(left, longest))

@@ -19,7 +19,8 @@ from repair.pair_reasons import (
     ROW_UNREADABLE,
     WHOSE,
 )
-from repair.planning import REFUSED, plan_repair, refuse
+from repair.planning import plan_repair
+from repair.refusals import REFUSED, refuse
 from scrub.codec.kv.pairs import INVALID
 from scrub.codec.kv.readable import columns_of
 from scrub.model.defect import Defect, DefectKind
@@ -179,7 +180,7 @@ class _Planning:
         elif place.index == TABLE:
             yield from self._table_pair(defect, place)
         elif obstacle := self.rows.obstacle(place.index):
-            yield obstacle, "build the index anew with the system that owns it"
+            yield obstacle, "rebuild the index with the system that owns it"
         else:
             yield from self._entries(defect, place)
 

@@ -13,6 +13,7 @@ from repair.fitting import OUTDATED, not_fitting
 from repair.last_copies import Siblings
 from repair.lost_rows import key_of, lost_rows
 from repair.recovering import Places, not_recovered, places_wanted, recovery_of
+from repair.refusals import REFUSED, refuse
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import (
     Action,
@@ -25,46 +26,6 @@ from scrub.model.repair import (
 from scrub.model.table import Index, Table
 from scrub.stores.recovering import DELETE_LAST_COPIES
 from scrub.stores.repairing import Reason
-
-REFUSED: Mapping[DefectKind, Reason] = {
-    DefectKind.UNIQUE_VIOLATION: (
-        "two rows of the table share the key, and only their owner knows which one is wrong",
-        "correct one of the rows; its entry then follows",
-    ),
-    DefectKind.DUPLICATE_KEY: (
-        "the table has the row more than once, and the table is right by definition",
-        "remove the copies from the table",
-    ),
-    DefectKind.NULL_VIOLATION: (
-        "the table lacks a value, and no index can supply it",
-        "give the column a value, or say `nullable: true` in the catalog",
-    ),
-    DefectKind.INVALID_ENCODING: (
-        "the bytes cannot be read, so nobody knows what they should be",
-        "restore the row or the file from a backup",
-    ),
-    DefectKind.INVALID_COMPOSITE: (
-        "key and value of a column disagree, and neither is known to be right",
-        "write the row again from its source",
-    ),
-    DefectKind.NONCANONICAL: (
-        "the bytes read well, but rewriting pairs is not offered for this store",
-        "write the row again with the system that owns it",
-    ),
-    DefectKind.MISSING_FAMILY: (
-        "the pair that every row has is absent, and with it values that nobody knows",
-        "restore the row from a backup",
-    ),
-    DefectKind.UNEXPECTED_KEY: (
-        "the key belongs to no index of the catalog, so nobody knows whether it is needed",
-        "add the index to the catalog, or remove the pair by hand",
-    ),
-    DefectKind.KEY_ORDER: (
-        "pairs stand in another order than their keys; what they say may be right",
-        "write the relation anew in the order of its keys",
-    ),
-}
-"""Kinds that are left to people, with the reason and what they can do."""
 
 
 def plan_repair(
@@ -148,7 +109,7 @@ class _Planner:
 
     def plan(self, defect: Defect) -> None:
         index = _index_of(defect, self.tables)
-        if index is not None and index.native and defect.kind is not DefectKind.UNIQUE_VIOLATION:
+        if index is not None and index.is_own and defect.kind is not DefectKind.UNIQUE_VIOLATION:
             self._plan_native(defect, index)
             return
         planned = self._planned(defect, index)
@@ -187,7 +148,7 @@ _NOT_SAID: Reason = (
     "check again without --redact, and repair from that",
 )
 _SHARED: Reason = (
-    "rows share a key of this unique index, so it cannot be built anew; the attempt would leave "
+    "rows share a key of this unique index, so it cannot be rebuilt;  the attempt would leave "
     "an invalid index behind",
     "correct the rows that share a key, and repair then",
 )
@@ -220,7 +181,7 @@ def _not_known(unread: Mapping[str, str]) -> Reason:
 
 def _told_by_others(index: str | None) -> Reason:
     return (
-        f"index {index} holds an entry of this row too, which the defects do not tell",
+        f"index {index} holds an entry of this row too, which is not among the defects",
         "check all indexes of the table, and repair from that",
     )
 
@@ -287,19 +248,6 @@ def _reindex(defect: Defect, index: Index) -> Action:
         defect_kind=defect.kind,
         table=defect.table,
         index=index.name,
-    )
-
-
-def refuse(defect: Defect, why: Reason) -> Refusal:
-    """A defect that is left to people."""
-    return Refusal(
-        defect=defect.id,
-        defect_kind=defect.kind,
-        table=defect.table,
-        index=defect.index,
-        primary_key=defect.primary_key,
-        reason=why[0],
-        remedy=why[1],
     )
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from repair.refusals import refuse
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.repair import Action, ActionKind, Entry, LostRow, Refusal, RepairPlan
@@ -39,10 +40,10 @@ def recovery_of(row: LostRow, table: Table, wanted: Places) -> Action | Reason:
 
 
 def _hindrance(row: LostRow, table: Table, wanted: Places) -> Reason | None:
-    if native := [name for name in row.indexes if table.index(name).native]:
+    if native := [name for name in row.indexes if table.index(name).is_own]:
         return (
-            f"index {native[0]} is the database's own, and what it tells of absent rows is not "
-            "looked at again",
+            f"index {native[0]} is the database's own index, which is not read again for "
+            "absent rows",
             BY_HAND,
         )
     unknown = [
@@ -53,7 +54,7 @@ def _hindrance(row: LostRow, table: Table, wanted: Places) -> Reason | None:
     ]
     if unknown:
         return (
-            f"no index tells the row's {', '.join(unknown)}, which the catalog says is never NULL",
+            f"no index holds the row's {', '.join(unknown)}, which the catalog says is never NULL",
             BY_HAND,
         )
     if (index := _clashing(table, [(t.index, t.entry) for t in row.told], wanted)) is not None:
@@ -114,18 +115,8 @@ def recovering(store: object, table: Table) -> RecoveringStore:
 def refused_recovery(action: Action, why: Reason) -> list[Refusal]:
     """One for each entry that told of the row."""
     assert action.lost is not None, "a recovery has its row"
-    return [
-        Refusal(
-            defect=told.defect,
-            defect_kind=action.defect_kind,
-            table=action.table,
-            index=told.index,
-            primary_key=action.primary_key,
-            reason=why[0],
-            remedy=why[1],
-        )
-        for told in action.lost.told
-    ]
+    refusal = refuse(action, why)
+    return [replace(refusal, defect=told.defect, index=told.index) for told in action.lost.told]
 
 
 def _clashing(table: Table, entries: Iterable[tuple[str, Entry]], wanted: Places) -> str | None:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from scrub.model.defect import Value
+from scrub.model.journal import JournalRecord
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction, Entry
 from scrub.model.table import Table
 from scrub.stores.recovering import RecoveringStore, kept_indexes, put_of
-from scrub.stores.repairing import Applied, JournalRecord, RepairingStore
+from scrub.stores.repairing import Applied, RepairingStore
 
 _TAKEN_BACK = (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from repair.entry_making import with_types
 from scrub.codec.arrow_types import to_arrow
-from scrub.errors import StoreUnavailable
+from scrub.errors import StoreUnavailable, first_line
 from scrub.model.table import Column, Index, Table
 from scrub.stores.base import SessionProvider
-from scrub.stores.delta_repairs import EntriesOf
-from scrub.stores.row_entries import RowEntries, native_row_entries, table_columns
+from scrub.stores.delta.entry_making import with_types
+from scrub.stores.delta.row_demands import EntriesOf
+from scrub.stores.row_entries import RowEntries, columns_for_entries, native_row_entries
 
 _KEY = "key of row "
 
@@ -22,7 +22,7 @@ def entries_with_spark(session: SessionProvider) -> EntriesOf:
     def entries_of(table: Table, index: Index) -> RowEntries:
         typed = with_types(table, index, session)
         native = native_row_entries(table, typed)
-        return native or SparkRowEntries(table, typed, table_columns(table, typed), session)
+        return native or SparkRowEntries(table, typed, columns_for_entries(table, typed), session)
 
     return entries_of
 
@@ -60,10 +60,10 @@ class SparkRowEntries:
                     )
                 )
         except PySparkException as error:
-            text = next(iter(str(error).splitlines()), "")
             raise StoreUnavailable(
-                f"entries of {self.table.name}.{self.index.name} could not be made: {text}",
-                hint="nothing of this batch was written: mend the row, or leave it out",
+                f"entries of {self.table.name}.{self.index.name} could not be made: "
+                f"{first_line(error)}",
+                hint="nothing of this batch was written: correct the row, or leave it out",
             ) from error
         of_rows = [(name, to_arrow(self.table.column(name).type)) for _, name in keys]
         entries = [(c.name, to_arrow(c.type)) for c in self.index.entry if c.type is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker does: take a range that is free, do it chunk by chunk, take the next."""
+"""What a worker does: claim a free range, do it chunk by chunk, claim the next."""
 
 import random
 import time
@@ -31,7 +31,7 @@ _NAMED_MAX = 5
 
 
 def named(clashes: Sequence[Clash]) -> str:
-    """Rows that clash, by index, the first few of each."""
+    """The first few rows that clash, for each index."""
     reasons = []
     for index in dict.fromkeys(clash.index for clash in clashes):
         pairs = [clash.rows for clash in clashes if clash.index == index]
@@ -41,15 +41,15 @@ def named(clashes: Sequence[Clash]) -> str:
 
 
 class Stuck(StoreUnavailable):
-    """For too long, nothing could be done; what was done stays done."""
+    """Nothing could be done for too long; what was done stays done."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkSettings:
-    """What workers are told."""
+    """How workers work."""
 
     workers: int
-    chunk_seconds: float | None = None  # of a transaction; None: as others allow
+    chunk_seconds: float | None = None  # of a transaction; None: short while others write
     wait_limit: float = 60.0
 
 
@@ -70,7 +70,7 @@ class Worker:
         self._pace = Pace(self.settings.workers, self.sleep)
 
     def work_off(self, phase: str) -> tuple[Clash, ...]:
-        """Until every range is done, by whomever, or rows clash."""
+        """Work until all ranges are done, also by others, or rows clash."""
         self._pace.rest(0, self._patiently(lambda: self.build.rows_per_second))
         while numbers := self._patiently(lambda: self.build.unfinished(phase)):
             claimed = self._claim(phase, numbers)
@@ -87,12 +87,12 @@ class Worker:
         return ()
 
     def _stop_all(self, clashes: Sequence[Clash]) -> None:
-        """The others need not read the rest of the table to hear of it."""
+        """Stop the other workers before they read the rest of the table."""
         with suppress(ScrubError, Superseded):  # then whoever runs the build does it
             self._patiently(lambda: self.build.advance(State.REVERSING, named(clashes)))
 
     def _claim(self, phase: str, numbers: Sequence[int]) -> int | None:
-        """Any free range: workers that began at the same end would meet there."""
+        """Claim any free range; in one order, all workers would try the same range first."""
         shuffled = random.sample(list(numbers), len(numbers))
         for number in shuffled:
             if self._patiently(partial(self.build.claim, phase, number)):
@@ -143,9 +143,9 @@ def patiently(
     size: ChunkSize | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> T:
-    """The step, tried again while writers are in its way or the server is away.
+    """Repeat a step while writers are in its way or the server is unreachable.
 
-    How long that is counts from the first time: a step may take long by itself.
+    The limit counts from the first failure: a step may take long by itself.
     """
     deadline: float | None = None
     pause = _RETRY_SECONDS

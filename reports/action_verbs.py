@@ -18,4 +18,4 @@ _VERBS: Mapping[ActionKind, str] = {
 def verb(index: str, kind: ActionKind) -> str:
     """A pair of the table itself, which has no index, keeps its values."""
     is_spelling = not index and kind is not ActionKind.RECOVER
-    return "write its values in their one spelling" if is_spelling else _VERBS[kind]
+    return "write its values in their canonical encoding" if is_spelling else _VERBS[kind]

@@ -3,11 +3,11 @@
 
 from xml.etree import ElementTree as ET
 
-from reports.cutting import cut
-from reports.entry_cells import defect_line
+from reports.entry_cells import defect_text
 from reports.escaping import printable
 from reports.redaction import redact_result
 from reports.summary import unnamed
+from reports.truncation import truncate
 from scrub.model.defect import Defect
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
@@ -66,25 +66,25 @@ def _case(table: TableResult, outcome: CheckOutcome, defects: list[Defect]) -> E
                 counts.append(unnamed(outcome.unnamed))
             told = {"type": "defects", "message": ", ".join(counts)}
             failure = ET.SubElement(case, "failure", told)
-            lines = [defect_line(defect) for defect in defects]
+            lines = [defect_text(defect) for defect in defects]
             if outcome.defects > len(defects):
                 lines.append(f"and {outcome.defects - len(defects):,} more")
             if outcome.is_incomplete:
                 lines.append(
-                    f"incomplete: {printable(cut(outcome.reason or 'some are undecided'))}"
+                    f"incomplete: {printable(truncate(outcome.reason or 'some are undecided'))}"
                 )
             failure.text = "\n".join(lines)
         case Status.INCOMPLETE:
-            reason = printable(cut(outcome.reason or "not everything was looked at"))
+            reason = printable(truncate(outcome.reason or "not everything was checked"))
             kind = "error" if outcome.error else "incomplete"
             ET.SubElement(case, "error", {"type": kind, "message": reason})
         case Status.NOT_APPLICABLE:
-            ET.SubElement(case, "skipped", {"message": printable(cut(outcome.reason or ""))})
+            ET.SubElement(case, "skipped", {"message": printable(truncate(outcome.reason or ""))})
         case Status.CLEAN:
             pass
     if outcome.notes:
         ET.SubElement(case, "system-out").text = "\n".join(
-            printable(cut(note)) for note in outcome.notes
+            printable(truncate(note)) for note in outcome.notes
         )
     return case
 

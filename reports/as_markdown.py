@@ -20,14 +20,14 @@ def render(result: RunResult, *, redact: bool = False) -> str:
         sections += ["## Defects", _table(defects_grid(result))]
     if hidden := summary.hidden_defects(result):
         sections.append(markdown(hidden))
-    sections += _list("Not looked at", summary.not_looked_at(result))
-    sections += _list("Notes", summary.notes(result))
+    sections += _list("Not checked", summary.not_looked_at(result))
+    sections += _list("Notes", summary.coverage_notes(result))
     sections += _list("What to do", summary.remedies(result))
     return "\n\n".join(sections) + "\n"
 
 
 def _headline(table: TableResult) -> str:
-    return f"## {markdown(table.table + summary.read_at(table))}"
+    return f"## {markdown(table.table + summary.snapshot_phrase(table))}"
 
 
 def _table(grid: Grid) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders for a terminal: what is broken, what was not looked at, and how sure that is."""
+"""Renders for a terminal: what is broken, what was not checked, and how certain that is."""
 
 from collections.abc import Iterable
 
@@ -22,8 +22,8 @@ def render(result: RunResult, *, redact: bool = False) -> str:
         sections.append("Defects\n" + _table(defects_grid(result)))
     if hidden := summary.hidden_defects(result):
         sections.append(hidden)
-    sections += _list("Not looked at", summary.not_looked_at(result))
-    sections += _list("Notes", summary.notes(result))
+    sections += _list("Not checked", summary.not_looked_at(result))
+    sections += _list("Notes", summary.coverage_notes(result))
     sections += _list("What to do", summary.remedies(result))
     sections.append(summary.closing_line(result))
     return "\n\n".join(sections) + "\n"
@@ -38,15 +38,15 @@ def render_plan(plan: CheckPlan) -> str:
             lines += ["", _table(plan_sections.indexes_grid(table))]
         sections.append("\n".join(lines))
         sections += _list("Notes", plan_sections.notes(table))
-    sections += _list("Walked through by the database itself", plan_sections.walked(plan))
-    sections += _list("Will not be looked at", plan_sections.not_checked(plan))
+    sections += _list("Walked through by the database itself", plan_sections.own_indexes(plan))
+    sections += _list("Will not be checked", plan_sections.not_checked(plan))
     sections.append("explained only: no row was read")
     return "\n\n".join(sections) + "\n"
 
 
 def _headline(table: TableResult) -> str:
     read = "" if table.bytes_read is None else f", {size(table.bytes_read)} read"
-    return f"{printable(table.table + summary.read_at(table))}{read}"
+    return f"{printable(table.table + summary.snapshot_phrase(table))}{read}"
 
 
 def _table(grid: Grid) -> str:

@@ -16,10 +16,10 @@ _MEANING = {
     State.WRITE_AND_DELETE: "beginning: writers keep it, nothing is loaded yet",
     State.BACKFILLING: "being loaded",
     State.MERGE_DELETE_ONLY: "loaded; writers delete from it",
-    State.MERGING: "loaded; what was written meanwhile is being merged",
+    State.MERGING: "loaded; concurrent writes are being merged",
     State.VALIDATING: "loaded; being checked",
     State.PUBLIC: "public",
-    State.REVERSING: "being taken back",
+    State.REVERSING: "being reversed",
     State.REVERSED: "not there",
 }
 
@@ -57,7 +57,7 @@ def _lines(build: BackfillStatus) -> Iterator[str]:
 
 
 def _is_refused(build: BackfillStatus) -> bool:
-    """By the check before publishing; an index that follows its table stays, to be tried again."""
+    """By the gate; an index that follows its table stays as it is, and can be tried again."""
     return build.state is State.VALIDATING and build.failure is not None
 
 
@@ -70,7 +70,8 @@ def _how_far(build: BackfillStatus) -> Iterator[str]:
         yield f"  loaded: {build.rows:,}{of} rows, {build.entries:,} entries{rate}{left}"
         yield (
             f"  chunks: {build.fast_chunks:,} fast, {build.slow_chunks:,} slow, "
-            f"{build.gave_way:,} gave way to writers, {build.conflicts:,} entries in conflict"
+            f"{build.gave_way:,} rolled back for waiting writers, "
+            f"{build.conflicts:,} entries in conflict"
         )
     if build.merged:
         yield f"  merged: {build.merged:,} records of writers"
@@ -90,11 +91,11 @@ def _how_to_go_on(build: BackfillStatus) -> Iterator[str]:
         yield f"  run by {build.runner}"
     elif _is_refused(build):
         yield f"  correct the rows, and go on: scrub backfill resume {build.table}"
-        yield f"  or take it back: scrub backfill cancel {build.table} --execute"
+        yield f"  or reverse it: scrub backfill cancel {build.table} --execute"
     elif build.method:
-        yield f"  nobody runs it: scrub backfill resume {build.table}"
+        yield f"  not running: scrub backfill resume {build.table}"
     else:  # who works on files leaves no trace before it commits
-        yield f"  if nobody runs it: scrub backfill resume {build.table} {build.indexes[0]}"
+        yield f"  if it is not running: scrub backfill resume {build.table} {build.indexes[0]}"
     for writer in build.waiting_for:
         yield f"  writing now: {writer}"
 
@@ -129,7 +130,7 @@ def _why_it_is_gone(build: BackfillStatus) -> Iterator[str]:
 
 
 def builds_as_json(builds: Sequence[BackfillStatus], *, executed: bool = True) -> str:
-    """`executed` is written for previews only: they show what is there before anything is done."""
+    """`executed` is written for previews only: they show the state before anything is done."""
     preview = {} if executed else {"executed": False}
     records = [_record(build) for build in builds]
     return json.dumps({"schema_version": 1} | preview | {"builds": records}, indent=2)

@@ -3,9 +3,9 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from reports.cutting import cut, told_length
-from reports.escaping import column_name, literal, part_of_literal, printable
+from reports.escaping import column_name, part_of_literal, printable, value_literal
 from reports.quantities import counted
+from reports.truncation import told_length, truncate
 from scrub.model.defect import Defect, Value
 
 _KEY_CHARACTERS_MAX = 200
@@ -34,7 +34,7 @@ def entry_cells(defect: Defect) -> tuple[str, str]:
     return "-", "-"
 
 
-def defect_line(defect: Defect) -> str:
+def defect_text(defect: Defect) -> str:
     """A defect in one line, for formats without tables."""
     expected, actual = entry_cells(defect)
     key = hex_cell(defect.key_hex) if defect.primary_key is None and defect.key_hex else None
@@ -43,7 +43,7 @@ def defect_line(defect: Defect) -> str:
         f"index key {fields(defect.index_key)}" if defect.index_key else "",
         f"expected {expected}, actual {actual}" if expected != actual else "",
         f"column {column_name(defect.column)}" if defect.column else "",
-        cut(defect.detail),
+        truncate(defect.detail),
     ]
     return printable("; ".join(part for part in parts if part))
 
@@ -69,20 +69,20 @@ def _listed(names: Collection[str], shown: Callable[[str], str]) -> str:
         if sum(map(len, told)) > _CELL_CHARACTERS_MAX:
             more = len(names) - len(told)
             return f"{', '.join(told)} and {counted(more, 'more column', 'more columns')}"
-        told.append(f"{column_name(cut(name, _KEY_CHARACTERS_MAX))}={shown(name)}")
+        told.append(f"{column_name(truncate(name, _KEY_CHARACTERS_MAX))}={shown(name)}")
     return ", ".join(told)
 
 
 def _beginning(value: Value) -> str:
     if isinstance(value, str) and len(value) > _KEY_CHARACTERS_MAX:
         return part_of_literal(value, 0, _KEY_CHARACTERS_MAX)
-    return cut(literal(value))
+    return truncate(value_literal(value))
 
 
 def _abbreviated(value: Value, other: Value) -> str:
     """A long value from shortly before the place where it differs from the other one."""
     if not isinstance(value, str) or len(value) <= _VALUE_CHARACTERS_MAX:
-        return cut(literal(value))
+        return truncate(value_literal(value))
     same = _common_prefix_length(value, other) if isinstance(other, str) else 0
     start = max(0, same - _SAME_CHARACTERS_KEPT)
     return part_of_literal(value, start, start + _VALUE_CHARACTERS_MAX)

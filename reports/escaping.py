@@ -4,7 +4,7 @@
 import math
 import re
 
-from reports.cutting import told_length, whole_from, whole_until
+from reports.truncation import told_length, whole_from, whole_until
 from scrub.model.defect import Value
 
 # Everything CommonMark, GitHub's tables, mentions and formulas, or HTML would take for markup.
@@ -20,7 +20,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else _spelled_out(char) for char in text)
 
 
-def literal(value: Value) -> str:
+def value_literal(value: Value) -> str:
     """A value as people write it; strings are quoted, so that NULL and 'NULL' stay apart."""
     match value:
         case None:
@@ -38,7 +38,7 @@ def part_of_literal(value: str, start: int, end: int) -> str:
     start, end = whole_from(value, start), whole_until(value, end)
     before = "..." if start else ""
     after = told_length(len(value)) if end < len(value) else f" ({len(value):,} characters)"
-    return f"{before}{literal(value[start:end])}{after}"
+    return f"{before}{value_literal(value[start:end])}{after}"
 
 
 def column_name(name: str) -> str:

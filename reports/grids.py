@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from reports.cutting import cut
 from reports.entry_cells import entry_cells, fields, hex_cell
 from reports.escaping import column_name, printable
 from reports.quantities import count
 from reports.summary import not_compared, status_words
+from reports.truncation import truncate
 from scrub.model.defect import Defect
 from scrub.model.result import CheckOutcome, RunResult, TableResult
 
@@ -74,7 +74,7 @@ def defects_grid(result: RunResult) -> Grid:
     if any(defect.file and not defect.detail for defect in defects):
         columns.append(("file", lambda defect: printable(defect.file or "-")))
     if any(defect.detail for defect in defects):
-        columns.append(("detail", lambda defect: printable(cut(defect.detail))))
+        columns.append(("detail", lambda defect: printable(truncate(defect.detail))))
     return _grid(columns, defects)
 
 

@@ -2,8 +2,6 @@
 """The journal of repairs, as text."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Protocol
 
 from tabulate import tabulate
 
@@ -11,72 +9,31 @@ from reports.action_verbs import verb
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
 from reports.quantities import count, counted
-from scrub.model.repair import ActionKind, Entry
+from scrub.model.journal import JournalRecord, RememberedRun, RunRecord
+from scrub.model.repair import ActionKind
 
 
-class _Remembered(Protocol):
-    @property
-    def record(self) -> "_Run": ...
-    @property
-    def changes(self) -> int: ...
-    @property
-    def undone(self) -> int: ...
-    @property
-    def undone_by(self) -> tuple[str, ...]: ...
-
-
-class _Run(Protocol):
-    @property
-    def run(self) -> str: ...
-    @property
-    def command(self) -> str: ...
-    @property
-    def table(self) -> str: ...
-    @property
-    def started(self) -> datetime: ...
-    @property
-    def finished(self) -> datetime | None: ...
-    @property
-    def undoes(self) -> str | None: ...
-
-
-class _Change(Protocol):
-    @property
-    def kind(self) -> ActionKind: ...
-    @property
-    def before(self) -> Entry | None: ...
-    @property
-    def after(self) -> Entry | None: ...
-
-
-class _Record(_Change, Protocol):
-    @property
-    def index(self) -> str: ...
-    @property
-    def undone_by(self) -> str | None: ...
-
-
-def runs_as_text(runs: Sequence[_Remembered]) -> str:
+def runs_as_text(runs: Sequence[RememberedRun]) -> str:
     if not runs:
-        return "no repair is remembered\n"
+        return "the journal holds no repair\n"
     rows = [(*_cells(run.record), count(run.changes), _undone(run)) for run in runs]
     headers = ("run", "what", "table", "began", "ended", "changes", "undone by")
     aligned = ("left", "left", "left", "left", "left", "right", "left")
     return tabulate(rows, headers=headers, colalign=aligned, disable_numparse=True) + "\n"
 
 
-def runs_to_forget_as_text(runs: Sequence[_Remembered]) -> str:
+def runs_to_forget_as_text(runs: Sequence[RememberedRun]) -> str:
     """What pruning would remove."""
     if not runs:
         return "nothing was changed: no run ended so long ago\n"
     those = "it, and it" if len(runs) == 1 else "them, and they"
     return (
-        f"{runs_as_text(runs)}\nnothing was changed; {counted(len(runs), 'run')} would be "
-        f"forgotten. To forget {those} cannot be undone any more, add --execute\n"
+        f"{runs_as_text(runs)}\nnothing was changed; {counted(len(runs), 'run')} would be removed "
+        f"from the journal. To remove {those} cannot be undone any more, add --execute\n"
     )
 
 
-def _cells(run: _Run) -> tuple[str, ...]:
+def _cells(run: RunRecord) -> tuple[str, ...]:
     return (
         run.run,
         f"undo of {run.undoes}" if run.undoes else run.command,
@@ -86,12 +43,12 @@ def _cells(run: _Run) -> tuple[str, ...]:
     )
 
 
-def _undone(run: _Remembered) -> str:
+def _undone(run: RememberedRun) -> str:
     by = ", ".join(run.undone_by) or "-"
     return by if run.undone in (0, run.changes) else f"{by} ({run.undone:,} of {run.changes:,})"
 
 
-def run_as_text(run: _Run, records: Sequence[_Record]) -> str:
+def run_as_text(run: RunRecord, records: Sequence[JournalRecord]) -> str:
     head = f"{run.command} {run.run} of {printable(run.table)}"
     if run.finished is None:
         head += ", cut off: run the same repair again"
@@ -100,7 +57,7 @@ def run_as_text(run: _Run, records: Sequence[_Record]) -> str:
     return f"{head}\n{_changes(records)}\n"
 
 
-def _changes(records: Sequence[_Record]) -> str:
+def _changes(records: Sequence[JournalRecord]) -> str:
     rows = [
         (
             index_cell(record.index),
@@ -115,7 +72,7 @@ def _changes(records: Sequence[_Record]) -> str:
     return tabulate(rows, headers=headers, disable_numparse=True)
 
 
-def before_cell(change: _Change) -> str:
+def before_cell(change: JournalRecord) -> str:
     """What was there."""
     if change.before is None:
         return "absent"
@@ -123,7 +80,7 @@ def before_cell(change: _Change) -> str:
     return f"{fields(change.before)}{', several times' if is_copied else ''}"
 
 
-def after_cell(change: _Change) -> str:
+def after_cell(change: JournalRecord) -> str:
     """What was left of it; a deleted entry may have others beside it, which are journalled."""
     if change.after is None or change.kind is ActionKind.DELETE:
         return "absent"

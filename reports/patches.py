@@ -54,7 +54,7 @@ def how_to_apply(patch: Patch) -> str:
     if by_hand:
         ways.append(
             "delete the entries of *.delete.parquet and then insert those of *.insert.parquet, "
-            "while nobody writes to the index"
+            "while there are no writers to the index"
         )
     return f"To apply it, {', or '.join(ways)}"
 

@@ -53,8 +53,8 @@ def notes(plan: TablePlan) -> Iterator[str]:
             yield f"{printable(index.index.name)}: {printable(note)}"
 
 
-def walked(plan: CheckPlan) -> Iterator[str]:
-    for part in plan.walked:
+def own_indexes(plan: CheckPlan) -> Iterator[str]:
+    for part in plan.own_indexes:
         told = [part.reading, f"about {count(part.rows)} rows", *part.notes]
         yield printable(f"{part.table}.{part.index}: {'; '.join(told)}")
 

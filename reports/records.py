@@ -130,7 +130,7 @@ def plan_record(plan: CheckPlan) -> Record:
                 "rows_estimated": True,
                 "notes": list(part.notes),
             }
-            for part in plan.walked
+            for part in plan.own_indexes
         ],
     }
 

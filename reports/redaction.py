@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hides what `--redact` hides: of a defect only its keys and the names of its columns remain."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from scrub.model.defect import Defect, Value
+from scrub.model.defect import Defect
+from scrub.model.repair import Entry
 from scrub.model.result import RunResult
 
 REDACTED = "[redacted]"
 REDACTED_DIFFERS = "[redacted, differs]"
 """Stands on the actual side of a column that differs, so that the difference itself stays."""
-
-Entry = Mapping[str, Value]
 
 
 def redact_result(result: RunResult) -> RunResult:

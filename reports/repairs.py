@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from tabulate import tabulate
 
 from reports.action_verbs import verb
-from reports.cutting import cut
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
 from reports.journals import after_cell, before_cell
 from reports.patches import how_to_apply, patch_as_text
 from reports.quantities import counted
 from reports.summary import closing_line, not_looked_at
+from reports.truncation import truncate
+from scrub.model.journal import JournalRecord, UndoReport
 from scrub.model.repair import (
     Action,
     ActionKind,
@@ -22,9 +23,7 @@ from scrub.model.repair import (
     Entry,
     LostRow,
     Refusal,
-    RememberedChange,
     RepairReport,
-    UndoReport,
 )
 from scrub.model.result import RunResult
 
@@ -34,7 +33,7 @@ _OUTCOMES: Mapping[ActionOutcome, str] = {
     ActionOutcome.ALREADY_RIGHT: "left alone: it was right already",
     ActionOutcome.ROW_CHANGED: "left alone: the row has changed since",
     ActionOutcome.CONFLICT: "left alone: the index holds something else in this place",
-    ActionOutcome.PUT_BACK: "deleted and put back: its row came meanwhile",
+    ActionOutcome.PUT_BACK: "deleted and put back: its row was inserted in the meantime",
     ActionOutcome.REFUSED: "left alone: the database refused it",
 }
 
@@ -49,7 +48,7 @@ def _sections(report: RepairReport) -> Iterator[str]:
     if report.before is not None:
         yield _checked("Before", report.before)
     if report.not_looked_at is not None:
-        yield printable(f"Not looked at: {cut(report.not_looked_at)}")
+        yield printable(f"Not checked: {truncate(report.not_looked_at)}")
     if report.done:
         yield "Actions\n" + _done_table(report.done)
     elif report.plan.actions:
@@ -78,7 +77,7 @@ def _checked(when: str, result: RunResult) -> str:
     """How a check ended, and what it did not look at."""
     lines = [f"{when}: {closing_line(result)}"]
     if reasons := list(not_looked_at(result)):
-        lines += ["", "Not looked at", *(f"  - {reason}" for reason in reasons)]
+        lines += ["", "Not checked", *(f"  - {reason}" for reason in reasons)]
     return "\n".join(lines)
 
 
@@ -111,7 +110,7 @@ def _closing(report: RepairReport) -> str:
             f"{them} as files, add --patch DIR"
         )
     looked_at = "it is" if is_one else "each is"
-    told = f", as {report.source} says; {looked_at} looked at again then" if report.source else ""
+    told = f", as {report.source} says; {looked_at} checked again then" if report.source else ""
     return f"nothing was changed; {changes} would be made{told}. To make {them}, add --execute"
 
 
@@ -123,8 +122,8 @@ def _nothing(report: RepairReport) -> str:
         return f"nothing was changed: {_NO_NAMES}. {report.unnamed}"
     if report.is_incomplete:
         return (
-            "nothing was changed: not everything was looked at, so nobody knows whether there is "
-            "something to repair"
+            "nothing was changed: not everything was checked, so there may be defects that "
+            "were not found"
         )
     if report.not_in_file:
         return "nothing was changed: the file holds none of the defects that were asked for"
@@ -142,9 +141,9 @@ def _refused(number: int) -> str:
 
 def _done(report: RepairReport) -> str:
     told = [f"{number:,} {_OUTCOMES[outcome]}" for outcome, number in report.counts.items()]
-    left = f"; {counted(len(report.left), 'place')} still not in order" if report.left else ""
+    left = f"; {counted(len(report.left), 'place')} still differ" if report.left else ""
     left += f"; {_NO_NAMES}. {report.unnamed}" if report.unnamed else ""
-    undo = f"; to take it back: scrub undo {report.run} --execute" if report.can_be_undone else ""
+    undo = f"; to undo it: scrub undo {report.run} --execute" if report.can_be_undone else ""
     return f"{'; '.join(told)}{left}{undo}"
 
 
@@ -160,7 +159,9 @@ def _done_table(done: Sequence[DoneAction]) -> str:
 
 
 def _outcome(one: DoneAction) -> str:
-    return printable(f"left alone: {cut(one.reason)}") if one.reason else _OUTCOMES[one.outcome]
+    return (
+        printable(f"left alone: {truncate(one.reason)}") if one.reason else _OUTCOMES[one.outcome]
+    )
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> str:
@@ -193,7 +194,7 @@ def _refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
         more = f" and {number - 3:,} more" if number > 3 else ""  # noqa: PLR2004
         yield printable(
             f"  - {counted(number, 'defect')} {kind} of {index or 'the table'} ({shown}{more}): "
-            f"{cut(reason)}. What to do: {remedy}"
+            f"{truncate(reason)}. What to do: {remedy}"
         )
 
 
@@ -201,15 +202,15 @@ def _lost_title(report: RepairReport) -> str:
     if not report.plan.deletes_last_copies:
         return "Rows that were probably lost"
     if report.done:
-        return "Rows whose last copies were to be deleted, as --delete-last-copies says"
-    return "Rows whose last copies would be deleted, as --delete-last-copies says"
+        return "Rows whose last copies were to be deleted, as asked with --delete-last-copies"
+    return "Rows whose last copies would be deleted, as asked with --delete-last-copies"
 
 
 def _lost(row: LostRow) -> str:
     unknown = ", ".join(row.absent_columns)
     return printable(
-        f"  - {fields(row.columns)}, told alike by {', '.join(row.indexes)}"
-        + (f"; nobody knows {unknown}" if unknown else "")
+        f"  - {fields(row.columns)}, found alike in {', '.join(row.indexes)}"
+        + (f"; unknown: {unknown}" if unknown else "")
     )
 
 
@@ -229,7 +230,7 @@ def _recovery(action: Action) -> str:
     unknown = ", ".join(action.lost.absent_columns)
     puts = ", ".join(index for index, _ in action.puts)
     return printable(
-        f"  - {fields(action.primary_key)}, told alike by {', '.join(action.lost.indexes)}"
+        f"  - {fields(action.primary_key)}, found alike in {', '.join(action.lost.indexes)}"
         + (f"; unknown, written as NULL: {unknown}" if unknown else "")
         + (f"; with its entry in {puts}" if puts else "")
     )
@@ -241,17 +242,17 @@ def undo_as_text(report: UndoReport) -> str:
     if report.run is None:
         them = "it" if len(report.changes) == 1 else "them"
         return (
-            f"Would be taken back\n{_to_undo(report.changes)}\n"
+            f"Would be undone\n{_to_undo(report.changes)}\n"
             f"\nrun {printable(report.of)} of table {printable(report.table)} did "
-            f"{counted(len(report.changes), 'change')} that can be taken back; nothing was "
-            f"changed. To take {them} back, add --execute\n"
+            f"{counted(len(report.changes), 'change')} that can be undone; nothing was "
+            f"changed. To undo {them}, add --execute\n"
         )
     rows = [
         (
             index_cell(one.index),
             fields(one.primary_key),
             verb(one.index, one.kind),
-            _UNDONE.get(one.outcome) or printable(f"refused: {cut(one.reason or _OTHER)}"),
+            _UNDONE.get(one.outcome) or printable(f"refused: {truncate(one.reason or _OTHER)}"),
         )
         for one in report.done[:_SHOWN_MAX]
     ]
@@ -259,11 +260,11 @@ def undo_as_text(report: UndoReport) -> str:
     taken = sum(one.outcome in _UNDONE for one in report.done)
     refused = len(report.done) - taken
     lines = [_table(headers, rows, len(report.done)), ""] if rows else []
-    lines.append(f"{taken:,} taken back, {refused:,} refused")
+    lines.append(f"{taken:,} undone, {refused:,} refused")
     return "\n".join(lines) + "\n"
 
 
-def _to_undo(changes: Sequence[RememberedChange]) -> str:
+def _to_undo(changes: Sequence[JournalRecord]) -> str:
     """An undo goes from what was left, where it is still so, to what was there."""
     rows = [
         (index_cell(one.index), verb(one.index, one.kind), after_cell(one), before_cell(one))
@@ -278,16 +279,16 @@ def _nothing_to_undo(report: UndoReport) -> str:
     run = f"run {printable(report.of)} of table {printable(report.table)}"
     if report.undone_by:
         by = ", ".join(map(printable, report.undone_by))
-        return f"nothing was changed: {run} was taken back already, by {by}"
-    return f"nothing was changed: {run} changed nothing, so there is nothing to take back"
+        return f"nothing was changed: {run} was already undone, by {by}"
+    return f"nothing was changed: {run} changed nothing, so there is nothing to undo"
 
 
 _NO_NAMES = (
-    "the check found differences that it could not name, and a repair needs their names; mend what "
-    "kept the check from naming them, and repair again"
+    "the check found differences that it could not name, and a repair needs their names; fix what "
+    "kept the check from naming them, then repair again"
 )
-_OTHER = "the index holds something else by now"
+_OTHER = "the index now holds something else"
 _UNDONE: Mapping[ActionOutcome, str] = {
-    ActionOutcome.DONE: "taken back",
+    ActionOutcome.DONE: "undone",
     ActionOutcome.ALREADY_RIGHT: "it was so already",
 }

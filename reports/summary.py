@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a result says as a whole: its status in words, its size, and what it leaves open."""
+"""Summarises a result: its status in words, its size, and what was not checked."""
 
 from collections.abc import Iterator, Mapping
 
-from reports.cutting import cut
 from reports.escaping import column_name, printable
 from reports.quantities import count, counted, rate
+from reports.truncation import truncate
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
 EXIT_MEANINGS: Mapping[int, str] = {
     0: "clean",
     1: "defects found",
-    3: "no defect found, but not everything could be looked at",
+    3: "no defect found, but not everything could be checked",
 }
 
 _NAMED_MAX = 3
@@ -19,7 +19,7 @@ _WORTH_TELLING = 0.05  # seconds: less would be shown as none
 
 
 def status_words(status: Status, *, incomplete: bool) -> str:
-    """The status; defective and incomplete are said together, neither hides the other."""
+    """The status in words; a run can be both defective and incomplete."""
     both = status is Status.DEFECTIVE and incomplete
     return "defective and incomplete" if both else status.value.replace("_", " ")
 
@@ -39,7 +39,7 @@ def outcome_name(table: TableResult, outcome: CheckOutcome) -> str:
     return printable(name if outcome.check == "index" else f"{name} ({outcome.check})")
 
 
-def read_at(table: TableResult) -> str:
+def snapshot_phrase(table: TableResult) -> str:
     """What follows a table's name in a headline: the snapshot it was read at, if it was."""
     return ", not read" if table.snapshot == "not read" else f" at {table.snapshot}"
 
@@ -62,21 +62,22 @@ def not_looked_at(result: RunResult) -> Iterator[str]:
             name = outcome_name(table, outcome)
             if outcome.is_incomplete:
                 how = "error" if outcome.error else "incomplete"
-                yield f"{name}, {how}: {printable(cut(outcome.reason or 'no reason was given'))}"
+                reason = outcome.reason or "no reason was given"
+                yield f"{name}, {how}: {printable(truncate(reason))}"
             elif outcome.status is Status.NOT_APPLICABLE:
-                yield f"{name}, not applicable: {printable(cut(outcome.reason or ''))}"
+                yield f"{name}, not applicable: {printable(truncate(outcome.reason or ''))}"
             if outcome.undecided:
                 differences = counted(outcome.undecided, "undecided difference")
                 what = "which data that was not read, or that proves nothing, could explain"
                 yield f"{name}: {differences}, {what}"
 
 
-def notes(result: RunResult) -> Iterator[str]:
+def coverage_notes(result: RunResult) -> Iterator[str]:
     """One line for everything else a reader should know of the coverage."""
     concerned: dict[str, list[str]] = {}  # note -> the checks it is a note of
     for table in result.tables:
         for outcome in table.checks:
-            texts = [printable(cut(note)) for note in outcome.notes]
+            texts = [printable(truncate(note)) for note in outcome.notes]
             if outcome.transient:
                 differences = counted(outcome.transient, "transient difference")
                 texts.append(f"{differences}, gone in a later snapshot")
@@ -101,7 +102,7 @@ def exit_meaning(result: RunResult) -> str:
     """What the exit code says of this run."""
     statuses = {outcome.status for outcome in result.outcomes}
     if statuses == {Status.NOT_APPLICABLE}:
-        return "no check applies to what was asked for, so nothing was looked at"
+        return "no check applies to what was asked for, so nothing was checked"
     return EXIT_MEANINGS[result.exit_code]
 
 

@@ -30,6 +30,12 @@ class ScrubError(Exception):
         return self.with_hint.replace("\n", "; ")
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error that says anything, or the name of its class."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return next(filter(None, lines), type(error).__name__)
+
+
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """One thing wrong in a catalog file, with what to write instead."""

@@ -34,11 +34,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     from pyspark.sql import SparkSession
 
     from scrub.spark.class_archive import using_archive
-    from scrub.spark.session import JAVA_OPTIONS
+    from scrub.spark.launching import ended_if_interrupted
+    from scrub.spark.session_settings import JAVA_OPTIONS
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     home = tmp_path_factory.mktemp("spark")
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("scrub tests")
         .config("spark.ui.enabled", "false")
@@ -51,8 +52,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config(JAVA_OPTIONS, " ".join(using_archive()))
         .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
-        .getOrCreate()
     )
+    with ended_if_interrupted():
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

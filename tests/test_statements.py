@@ -53,8 +53,8 @@ INDEXES = {
         "dialect": "postgres",
         "storing": ["customer", "mood", "amount", "seen", "email"],
     },
-    "own": {"native": True, "relation": "orders_customer"},
-    "own_lower": {"native": True, "relation": "orders_email"},
+    "own": {"own": True, "relation": "orders_customer"},
+    "own_lower": {"own": True, "relation": "orders_email"},
     "by_seen": {"columns": ["seen"]},
     "by_email": {"columns": ["email"], "unique": True},
 }

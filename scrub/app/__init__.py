@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public Python API: one use case a module. Nothing here prints."""
 
-from scrub.app.check_tables import check, explain_check, run_check
+from scrub.app.checking.tables import check, explain_check, run_check
 
 __all__ = ["check", "explain_check", "run_check"]

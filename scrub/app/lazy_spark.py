@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark for a check: started when it is first needed, with a session for each time zone."""
+"""Spark, started when it is first needed: much of what a command does needs none."""
 
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,34 +13,50 @@ from scrub.model.request import SparkOptions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from scrub.stores.base import SessionProvider
+
+
+@contextmanager
+def lazy_session(
+    spark: "SparkSession | None", options: SparkOptions | None, on_progress: ProgressListener
+) -> "Iterator[SessionProvider]":
+    """A session for one command, whatever the time zones of its tables."""
+    with ExitStack() as stack:
+        yield LazySpark(spark, options or SparkOptions(), on_progress, stack).started
+
 
 @dataclass(slots=True)
 class LazySpark:
-    """Spark, started when it is first needed; one session for each time zone."""
+    """One Spark, with a session for each time zone that is asked for."""
 
     given: "SparkSession | None"
     options: SparkOptions
     on_progress: ProgressListener
     stack: ExitStack
-    may_be_few: bool  # whether the rows of the first plan are all that is read
+    may_be_few: bool = False  # whether the rows of the first plan are all that is read
     seconds_starting: float = 0.0  # which says nothing about the check's speed
     sessions: "list[SparkSession]" = field(default_factory=list)
     in_zones: "dict[str, SparkSession]" = field(default_factory=dict)
 
-    def session(self, zone: str, few_rows: bool) -> "SparkSession":
+    def started(self, zone: str = "UTC", few_rows: bool = False) -> "SparkSession":
+        """The session; zone and number of rows are heeded by the first call only."""
         if not self.sessions:
             from scrub.spark.session import spark_session
 
             self.on_progress(Progress(phase="starting Spark"))
             began = time.monotonic()
-            few_rows = few_rows and self.may_be_few
-            session = spark_session(self.given, self.options, few_rows, zone)
+            session = spark_session(self.given, self.options, few_rows and self.may_be_few, zone)
             self.sessions.append(self.stack.enter_context(session))
             self.seconds_starting = time.monotonic() - began
+        return self.sessions[0]
+
+    def session(self, zone: str, few_rows: bool) -> "SparkSession":
+        """The session of a time zone."""
+        session = self.started(zone, few_rows)
         if zone not in self.in_zones:
             from scrub.spark.time_zone import in_time_zone
 
             # Whether an index needs it is asked when it is known what is checked.
-            zoned = in_time_zone(self.sessions[0], zone, needed=False)
+            zoned = in_time_zone(session, zone, needed=False)
             self.in_zones[zone] = self.stack.enter_context(zoned)
         return self.in_zones[zone]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doing once what every start would do again: compiling loops, and gathering Spark's classes."""
+"""Does once what every start would repeat: compiles loops, and archives Spark's classes."""
 
 import importlib
 import subprocess
@@ -8,13 +8,14 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrub.app.check_tables import run_check
-from scrub.app.run_demo import make_demo
+from scrub.app.checking.tables import run_check
+from scrub.app.selftest_and_demo.demo import make_demo
 from scrub.errors import SparkUnavailable, UsageError
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.spark.class_archive import archive_directory, keep_archive, writing_archive
-from scrub.spark.session import FIRST_COMPILER_ONLY, JAVA_OPTIONS, require_java, spark_session
+from scrub.spark.session import require_java, spark_session
+from scrub.spark.session_settings import FIRST_COMPILER_ONLY, JAVA_OPTIONS
 
 _COMPILED = (
     "scrub.codec.xxh64",
@@ -35,7 +36,7 @@ class Prepared:
 
 
 def prepare(*, on_progress: ProgressListener = ignore_progress) -> Prepared:
-    """Compile what is not compiled yet, and make the archive anew."""
+    """Compile loops that are not compiled yet, and make a new archive."""
     on_progress(Progress(phase="compiling"))
     compile_loops()
     on_progress(Progress(phase="gathering the classes that Spark loads"))
@@ -49,7 +50,7 @@ def compile_loops() -> None:
 
 
 def gather_classes() -> Prepared:
-    """Make the archive anew."""
+    """Make a new archive."""
     require_java()
     directory = archive_directory()
     try:

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tables and indexes a request means."""
 
-import difflib
-from collections.abc import Iterable
-
 from scrub.catalog import Catalog
-from scrub.catalog.expressions import (
-    BadExpression,
-    UnreadableExpression,
-    check_expression,
-)
+from scrub.catalog.bad_expression import BadExpression, UnreadableExpression
+from scrub.catalog.expressions import check_expression
+from scrub.catalog.spelling import did_you_mean
 from scrub.errors import UsageError
 from scrub.model.request import CheckRequest
 from scrub.model.table import Index, Table
@@ -17,11 +12,8 @@ from scrub.model.table import Index, Table
 
 def select_tables(catalog: Catalog, request: CheckRequest) -> tuple[Table, ...]:
     """The tables named, or all; an unknown name is answered with what there is."""
-    for name in request.tables:
-        if name not in catalog.tables:
-            raise UsageError(f"the catalog has no table {name}", hint=near(name, catalog.tables))
     names = dict.fromkeys(request.tables) or catalog.tables
-    tables = tuple(catalog.tables[name] for name in names)
+    tables = tuple(catalog.table(name) for name in names)
     _require_indexes(tables, request)
     _require_where(tables, request.where)
     _require_as_of(tables, request)
@@ -42,7 +34,9 @@ def _require_indexes(tables: tuple[Table, ...], request: CheckRequest) -> None:
     for name in request.indexes:
         if name not in known:
             of = ", ".join(table.name for table in tables)
-            raise UsageError(f"there is no index {name} of {of}", hint=near(name, known))
+            raise UsageError(
+                f"there is no index {name} of {of}", hint=did_you_mean(name, known, "indexes")
+            )
 
 
 def _require_where(tables: tuple[Table, ...], where: str | None) -> None:
@@ -52,7 +46,7 @@ def _require_where(tables: tuple[Table, ...], where: str | None) -> None:
         try:
             check_expression(where, {column.name: column.type for column in table.columns})
         except BadExpression as error:
-            about = f"it speaks of the rows of {table.name}"
+            about = f"it applies to the rows of {table.name}"
             if error.hint and not isinstance(error, UnreadableExpression):
                 about = f"{error.hint}\n{about}"
             raise UsageError(f"--where {where!r} {error}", hint=about) from error
@@ -69,13 +63,5 @@ def _require_as_of(tables: tuple[Table, ...], request: CheckRequest) -> None:
         if as_of.relation is not None and as_of.relation not in known:
             raise UsageError(
                 f"--as-of names {as_of.relation}, which is not part of this check",
-                hint=near(as_of.relation, known),
+                hint=did_you_mean(as_of.relation, known, "relations"),
             )
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    names = list(dict.fromkeys(known))
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f"did you mean {close[0]}?"
-    return f"there is: {', '.join(names)}" if names else "there is none"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an expression's value depends on beside its row: the time zone, and the case of letters.
+"""Whether an expression depends on more than its row: on the time zone, or on the language.
 
-Both answers err on one side: an expression that might depend is said to. They decide what a report
-mentions, and what is refused where a session cannot be given the zone or the casing that is meant.
+Both answers are conservative: an expression that might depend counts as dependent. They decide what
+a report mentions, and what is refused if a session cannot use the required zone or casing.
 """
 
 import re
@@ -47,7 +47,7 @@ def depends_on_zone(text: str, columns: Mapping[str, ColumnType], dialect: str =
     """Whether the value may differ from one time zone to the next."""
     from sqlglot import exp
 
-    from scrub.catalog.expressions import BadExpression
+    from scrub.catalog.bad_expression import BadExpression
     from scrub.catalog.sql import parse
 
     words, literals = _tokens(text, dialect)
@@ -115,7 +115,7 @@ def _tokens(text: str, dialect: str) -> tuple[frozenset[str], list[str]]:
 
 
 def _is_kept(column: "Expr", instants: set[int]) -> bool:
-    """Whether an instant is used as such: compared with another one, looked at for NULL."""
+    """Whether an instant is only compared with another instant or tested for NULL."""
     from sqlglot import exp
 
     child, parent = column, column.parent

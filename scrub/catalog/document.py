@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A YAML file as nodes that know their line, and the mistakes found while they are read."""
+"""A YAML file as nodes with line numbers, and the mistakes found while reading them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from typing import NamedTuple
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from scrub.errors import Mistake
+from scrub.errors import Mistake, first_line
 
 _NULL = "tag:yaml.org,2002:null"
 
 
 @dataclass(slots=True)
 class Mistakes:
-    """Everything wrong with one file; reading goes on after each, so that all are found."""
+    """All mistakes of one file. Reading continues after each, so that all are found."""
 
     found: list[Mistake] = field(default_factory=list)
 
@@ -26,8 +26,8 @@ class Mistakes:
         return tuple(sorted(dict.fromkeys(self.found), key=lambda mistake: mistake.line))
 
 
-class Entry(NamedTuple):
-    """A key of a mapping with its value."""
+class NamedNode(NamedTuple):
+    """A key of a YAML mapping, its line, and the node of its value."""
 
     name: str
     line: int
@@ -43,7 +43,7 @@ def is_null(node: Node) -> bool:
 
 
 def compose(text: str, mistakes: Mistakes) -> Node | None:
-    """The file's one document; None, and a mistake, if it is not YAML or says nothing."""
+    """The file's only document. None, with a mistake recorded, if it is not YAML or is empty."""
     try:
         root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -52,7 +52,7 @@ def compose(text: str, mistakes: Mistakes) -> Node | None:
         mistakes.add(line, f"not YAML: {error.problem or error.context}")
         return None
     except (yaml.YAMLError, RecursionError) as error:
-        mistakes.add(1, f"not YAML: {str(error).splitlines()[0]}")
+        mistakes.add(1, f"not YAML: {first_line(error)}")
         return None
     if root is None or is_null(root):
         mistakes.add(1, "the catalog is empty", "start it with: version: 1")
@@ -60,7 +60,7 @@ def compose(text: str, mistakes: Mistakes) -> Node | None:
     return root
 
 
-def entries(node: Node, line: int, what: str, mistakes: Mistakes) -> Iterator[Entry]:
+def named_nodes(node: Node, line: int, what: str, mistakes: Mistakes) -> Iterator[NamedNode]:
     """The keys of a mapping and their values; a key that comes twice is a mistake.
 
     A name is the text in the file: `no` and `on` are names here, not booleans.
@@ -81,11 +81,11 @@ def entries(node: Node, line: int, what: str, mistakes: Mistakes) -> Iterator[En
             )
         else:
             first_lines[key.value] = line_of(key)
-            yield Entry("" if is_null(key) else key.value, line_of(key), value)
+            yield NamedNode("" if is_null(key) else key.value, line_of(key), value)
 
 
-def value_of(node: Node, key: str) -> Node | None:
-    """The value of one key, when how to read the others depends on it; nothing is checked."""
+def child_of(node: Node, key: str) -> Node | None:
+    """The value of one key, unchecked; for callers that need it to decide how to read the rest."""
     if isinstance(node, MappingNode):
         for name, value in node.value:
             if name.value == key and not is_null(value):
@@ -95,13 +95,13 @@ def value_of(node: Node, key: str) -> Node | None:
 
 
 def peek(node: Node, key: str) -> str | None:
-    """The text of one key's value, if it is one; nothing is checked."""
-    value = value_of(node, key)
+    """The text of one key's value if it is a scalar, unchecked."""
+    value = child_of(node, key)
     return str(value.value) if isinstance(value, ScalarNode) else None
 
 
 def items(node: Node, what: str, mistakes: Mistakes) -> list[Node]:
-    """The items of a sequence; a single value instead is a mistake that says how to write it."""
+    """The items of a sequence. A single value is a mistake; its hint shows the list form."""
     if isinstance(node, SequenceNode):
         return list(node.value)
     hint = f"write [{node.value}]" if isinstance(node, ScalarNode) else "write [..., ...]"

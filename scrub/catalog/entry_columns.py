@@ -4,8 +4,9 @@
 from yaml.nodes import MappingNode, Node
 
 from scrub.catalog import document, names
+from scrub.catalog.bad_expression import BadExpression
 from scrub.catalog.document import line_of
-from scrub.catalog.expressions import BadExpression, check_expression
+from scrub.catalog.expressions import check_expression
 from scrub.catalog.placeholders import EXPRESSION_HINT, FILL_IN
 from scrub.catalog.section import Section
 from scrub.catalog.table_context import TableContext
@@ -14,7 +15,7 @@ from scrub.model.types import ColumnType, parse_type
 
 
 class EntryColumnReader:
-    """Reads the columns of one index and sees to it that each has a name of its own."""
+    """Reads the columns of one index, and rejects two columns of the same name."""
 
     def __init__(self, context: TableContext, index: str, dialect: str = "spark") -> None:
         self._context = context
@@ -28,7 +29,7 @@ class EntryColumnReader:
         if not isinstance(node, MappingNode):
             return self._plain(node)
         what = f"a column of {self._index}"
-        if document.value_of(node, "expr") is not None:
+        if document.child_of(node, "expr") is not None:
             keys: tuple[str, ...] = ("expr", "as", "order", "type")
             section = Section(node, line_of(node), what, keys, self._mistakes)
             return self._expression(section, descending=_descending(section))
@@ -47,7 +48,7 @@ class EntryColumnReader:
         return self._expression(section)
 
     def primary(self, name: str, line: int) -> EntryColumn:
-        """A primary key column that the index key does not have already."""
+        """A primary key column that the index key does not contain."""
         self._claim(name, line, "it is a primary key column: use another name in `as`")
         return EntryColumn(name=name, source=name, type=self._context.columns[name])
 
@@ -86,7 +87,7 @@ class EntryColumnReader:
         )
 
     def _claim(self, name: str, line: int, hint: str = "use another name in `as`") -> None:
-        """Two columns of one entry need two names, and Spark does not look at case."""
+        """Record a mistake if the entry has a column of this name; Spark ignores case."""
         if name.lower() in self._taken:
             self._mistakes.add(line, f"{self._index} has two columns named '{name}'", hint)
         self._taken.add(name.lower())

@@ -1,32 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The expressions of a catalog: which columns they use, and which can run outside Spark.
 
-The parser is imported when the first expression is met: most catalogs have none.
+The parser is imported with the first expression: most catalogs have none.
 """
 
 from collections.abc import Iterable, Mapping
 
+from scrub.catalog.bad_expression import BadExpression
 from scrub.catalog.spelling import did_you_mean
-from scrub.model.predicate import BOOLEAN, Predicate, Term, type_of
+from scrub.model.predicate import BOOLEAN, Predicate, Term, node_type
 from scrub.model.types import ColumnType
 
 
-class BadExpression(ValueError):
-    """Why a text cannot be the expression of an index, and what to write instead."""
-
-    def __init__(self, problem: str, hint: str | None = None) -> None:
-        super().__init__(problem)
-        self.hint = hint
-
-
-class UnreadableExpression(BadExpression):
-    """Why a text is no expression at all; the hint is one for catalogs."""
-
-
 def columns_used(text: str, columns: Iterable[str], dialect: str = "spark") -> tuple[str, ...]:
-    """The columns an expression reads, spelled as in `columns`; BadExpression if it is not one.
+    """The columns that an expression reads, spelled as in `columns`.
 
-    Spark finds columns whatever their case; so does this.
+    Names are matched without regard to case, as Spark does. Raises BadExpression.
     """
     from scrub.catalog.sql import columns_named, parse
 
@@ -43,9 +32,9 @@ def columns_used(text: str, columns: Iterable[str], dialect: str = "spark") -> t
 def check_expression(
     text: str, columns: Mapping[str, ColumnType], dialect: str = "spark"
 ) -> tuple[str, ...]:
-    """The columns an expression reads; BadExpression if its value is not the row's alone.
+    """The columns that an expression reads; BadExpression if it depends on more than the row.
 
-    Beside what `columns_used` refuses, that is `day >= 'today'`, which only types can tell.
+    `columns_used` refuses most of these; `day >= 'today'` is recognised only with column types.
     """
     from scrub.catalog.moments import moment_implied
     from scrub.catalog.sql import changes, parse
@@ -59,18 +48,18 @@ def check_expression(
 
 
 def check_condition(text: str, columns: Mapping[str, ColumnType]) -> None:
-    """Raise BadExpression if the text cannot be true or false of a row of these columns.
+    """Raise BadExpression if the text is no condition on a row of these columns.
 
-    What only Spark can type is left to Spark.
+    Expressions whose type only Spark can determine are accepted.
     """
     check_expression(text, columns)
     node = translate(text, columns)
-    if node is not None and type_of(node) != BOOLEAN:
-        raise BadExpression(f"has type {type_of(node)}, so it is no condition", "compare it")
+    if node is not None and node_type(node) != BOOLEAN:
+        raise BadExpression(f"has type {node_type(node)}, so it is no condition", "compare it")
 
 
 def translate(text: str, columns: Mapping[str, ColumnType]) -> Predicate | Term | None:
-    """The expression as a value that means the same outside Spark; None if only Spark knows."""
+    """The expression in terms that every engine evaluates alike; None if only Spark can."""
     from scrub.catalog.sql import parse
     from scrub.catalog.translation import Untranslatable, translate_tree
 

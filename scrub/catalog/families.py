@@ -3,8 +3,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from scrub.catalog.document import Entry, Mistakes, line_of
-from scrub.catalog.kv_terms import column_id_of, number_of
+from scrub.catalog.document import Mistakes, NamedNode, line_of
+from scrub.catalog.kv_terms import column_id_of, id_number
 from scrub.catalog.section import Section
 from scrub.model.kv import Family
 
@@ -12,9 +12,9 @@ _KEYS = ("id", "columns", "default")
 
 
 def read_families(
-    entries: Sequence[Entry], ids: Mapping[str, int], mistakes: Mistakes
+    entries: Sequence[NamedNode], ids: Mapping[str, int], mistakes: Mistakes
 ) -> tuple[Family, ...]:
-    """The families in the file's order; what none of them names is in the first, whose id is 0."""
+    """The families in file order; columns that none names belong to the first, whose id is 0."""
     reader = _FamilyReader(ids, mistakes)
     read = [reader.read(entry) for entry in entries]
     left = {name: column for name, column in ids.items() if column not in reader.family_of_column}
@@ -33,19 +33,19 @@ class _FamilyReader:
         self._family_of_id: dict[int, str] = {}
         self.family_of_column: dict[int, str] = {}
 
-    def read(self, entry: Entry) -> tuple[Section, int, dict[str, int]]:
-        """What a family says of itself, its id and its columns."""
+    def read(self, entry: NamedNode) -> tuple[Section, int, dict[str, int]]:
+        """The id and the columns of one family."""
         section = Section(entry.value, entry.line, f"family '{entry.name}'", _KEYS, self._mistakes)
         return section, self._number(section, entry.name), self._columns(section, entry.name)
 
     def family(self, section: Section, number: int, columns: Mapping[str, int]) -> Family:
-        """The family, all its columns being known."""
+        """The family, once the ids of all columns are known."""
         return Family(number, tuple(columns.values()), self._default(section, columns))
 
     def _number(self, section: Section, name: str) -> int:
         if section.require("id", "the number at the end of its keys") is None:
             return 0
-        number = number_of(section, "id", 0, least=0)
+        number = id_number(section, "id", 0, least=0)
         if number in self._family_of_id:
             other = self._family_of_id[number]
             hint = "write the number that its keys end with"

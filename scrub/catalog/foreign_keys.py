@@ -4,28 +4,28 @@
 from collections.abc import Mapping
 
 from scrub.catalog import document
-from scrub.catalog.document import Entry, Mistakes, line_of
+from scrub.catalog.document import Mistakes, NamedNode, line_of
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
 from scrub.model.table import ForeignKey, Table
 
 
 def read_foreign_keys(
-    table: Entry, tables: Mapping[str, Table], mistakes: Mistakes
+    table: NamedNode, tables: Mapping[str, Table], mistakes: Mistakes
 ) -> list[ForeignKey]:
-    """The foreign keys of one table, all tables being known."""
-    node = document.value_of(table.value, "foreign_keys")
+    """The foreign keys of one table, read after all tables."""
+    node = document.child_of(table.value, "foreign_keys")
     if node is None or not tables[table.name].columns:
         return []
     what = f"'foreign_keys' of table '{table.name}'"
     return [
         _foreign_key(entry, tables[table.name], tables, mistakes)
-        for entry in document.entries(node, line_of(node), what, mistakes)
+        for entry in document.named_nodes(node, line_of(node), what, mistakes)
     ]
 
 
 def _foreign_key(
-    entry: Entry, table: Table, tables: Mapping[str, Table], mistakes: Mistakes
+    entry: NamedNode, table: Table, tables: Mapping[str, Table], mistakes: Mistakes
 ) -> ForeignKey:
     what = f"foreign key '{entry.name}'"
     section = Section(entry.value, entry.line, what, ("columns", "references"), mistakes)

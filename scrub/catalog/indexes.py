@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from yaml.nodes import Node, SequenceNode
 
 from scrub.catalog import document, names
-from scrub.catalog.document import Entry
+from scrub.catalog.bad_expression import BadExpression
+from scrub.catalog.document import NamedNode
 from scrub.catalog.entry_columns import EntryColumnReader
-from scrub.catalog.expressions import BadExpression, check_condition, check_expression
+from scrub.catalog.expressions import check_condition, check_expression
 from scrub.catalog.placeholders import CONDITION_HINT, FILL_IN
 from scrub.catalog.reflects import read_reflects
 from scrub.catalog.section import Section
@@ -25,6 +26,7 @@ _KEYS = (
     "relation",
     "reflects",
     "dialect",
+    "own",
     "native",
 )
 
@@ -41,15 +43,15 @@ class IndexReader:
         if node is None:
             return
         what = f"'indexes' of {table.what}"
-        for entry in document.entries(node, table.line_of("indexes"), what, self._mistakes):
+        for entry in document.named_nodes(node, table.line_of("indexes"), what, self._mistakes):
             if problem := names.problem_of(entry.name):
                 self._mistakes.add(entry.line, f"the name of index '{entry.name}' {problem}")
             yield self._index(entry)
 
-    def _index(self, entry: Entry) -> Index:
+    def _index(self, entry: NamedNode) -> Index:
         section = Section(entry.value, entry.line, f"index '{entry.name}'", _KEYS, self._mistakes)
-        if section.flag("native"):
-            return self._native(entry, section)
+        if self._is_own(section):
+            return self._own(entry, section)
         dialect = self._dialect(section)
         self._context.check_store(section)
         section.require("columns", "name the indexed columns: [customer_id]")
@@ -79,15 +81,26 @@ class IndexReader:
             line=entry.line,
         )
 
-    def _native(self, entry: Entry, section: Section) -> Index:
-        """An index of the database itself; what is said of its columns is for readers only."""
+    @staticmethod
+    def _is_own(section: Section) -> bool:
+        """Whether the index is the database's own; `native` is the older spelling of `own`."""
+        if section.node("own") is not None and section.node("native") is not None:
+            message = f"{section.what} has both 'own' and 'native'"
+            section.add("native", message, "keep `own`; `native` is its older spelling")
+        return section.flag("own") or section.flag("native")
+
+    def _own(self, entry: NamedNode, section: Section) -> Index:
+        """An index that the database maintains; its columns are declared for readers only."""
+        written = "own" if section.flag("own") else "native"
         store = self._context.stores.get(self._context.store)
         if store is not None and store.kind != "postgres":
-            message = f"{section.what} is native, but its table is not in PostgreSQL"
-            section.add("native", message, "leave `native` out, or put the table into its store")
+            message = f"{section.what} is the database's own, but its table is not in PostgreSQL"
+            hint = f"leave `{written}` out, or put the table into its store"
+            section.add(written, message, hint)
         for key in ("store", "reflects", "nulls"):
             if section.node(key) is not None:
-                section.add(key, f"{section.what} is native, so '{key}' means nothing for it")
+                message = f"{section.what} is the database's own, so '{key}' means nothing for it"
+                section.add(key, message)
         return Index(
             name=entry.name,
             store=self._context.store,
@@ -95,7 +108,7 @@ class IndexReader:
             key=(),
             suffix=(),
             unique=section.flag("unique"),
-            native=True,
+            is_own=True,
             line=entry.line,
         )
 

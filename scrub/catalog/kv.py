@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables with `layout: kv`: the numbers that tell their pairs apart, and how values are written."""
+"""Tables with `layout: kv`: the ids in the keys of their pairs, and the encoding of values."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from scrub.catalog import document, names
-from scrub.catalog.document import Entry, Mistakes, line_of
+from scrub.catalog.document import Mistakes, NamedNode, line_of
 from scrub.catalog.families import read_families
 from scrub.catalog.kv_domains import domain_of
-from scrub.catalog.kv_terms import column_id_of, number_of
+from scrub.catalog.kv_terms import column_id_of, id_number
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
 from scrub.catalog.table_context import inside_its_store
@@ -60,7 +60,7 @@ _BINARY = ColumnType(TypeName.BINARY)
 
 
 def parse_datum_type(text: str) -> tuple[ColumnType, DatumType]:
-    """A type of the catalog: what Spark calls it, if anything, and how its values are written."""
+    """A type of the catalog: its name in Spark, if it has one, and how its values are encoded."""
     spelling = text.strip().lower()
     if array := re.fullmatch(r"(.+?)\s*\[\]", spelling):
         _, element = parse_datum_type(array[1])
@@ -80,13 +80,13 @@ def parse_datum_type(text: str) -> tuple[ColumnType, DatumType]:
     return of_spark, DatumType(kind, domain=domain_of(spelling, of_spark))
 
 
-def read_kv_table(entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes) -> Table:
-    """A table whose rows and index entries are pairs of bytes."""
+def read_kv_table(entry: NamedNode, stores: Mapping[str, Store], mistakes: Mistakes) -> Table:
+    """A table whose rows and index entries are stored as pairs."""
     return _Reader(entry, stores, mistakes).read()
 
 
 class _Reader:
-    def __init__(self, entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes) -> None:
+    def __init__(self, entry: NamedNode, stores: Mapping[str, Store], mistakes: Mistakes) -> None:
         self.entry, self.stores, self.mistakes = entry, stores, mistakes
         self.what = f"table '{entry.name}'"
         self.section = Section(entry.value, entry.line, self.what, _KEYS, mistakes)
@@ -97,14 +97,14 @@ class _Reader:
         section.choice("layout", ("kv",))
         store = self._store(section, default=None)
         section.require("table_id", "the number that the table's keys begin with")
-        table_id = number_of(section, "table_id", 0)
+        table_id = id_number(section, "table_id", 0)
         self._read_columns()
         key = self._parts(section, "primary_key")
         if not key:
-            section.require("primary_key", "name the columns that tell rows apart: [id]")
+            section.require("primary_key", "name the columns that identify a row: [id]")
         relation = self._relation(section, store, self.entry.name)
         families = read_families(self._entries("families"), self.ids, self.mistakes)
-        taken = {number_of(section, "index_id", 1): "the primary index"}
+        taken = {id_number(section, "index_id", 1): "the primary index"}
         indexes = [
             self._index(of_index, store, relation, key, taken)
             for of_index in self._entries("indexes")
@@ -124,7 +124,7 @@ class _Reader:
                 primary_key=key,
                 families=families,
                 indexes=tuple(index for _, index in indexes),
-                primary_index_id=number_of(section, "index_id", 1),
+                primary_index_id=id_number(section, "index_id", 1),
                 sorted=section.flag("sorted"),
             ),
         )
@@ -142,12 +142,12 @@ class _Reader:
         relation = section.text("relation") or default
         return inside_its_store(section, relation, store, self.stores)
 
-    def _entries(self, key: str) -> Sequence[Entry]:
+    def _entries(self, key: str) -> Sequence[NamedNode]:
         node = self.section.node(key)
         if node is None:
             return ()
         what = f"'{key}' of {self.what}"
-        return list(document.entries(node, self.section.line_of(key), what, self.mistakes))
+        return list(document.named_nodes(node, self.section.line_of(key), what, self.mistakes))
 
     def _read_columns(self) -> None:
         self.section.require("columns", "list them, e.g. id: {type: bigint, nullable: false}")
@@ -170,7 +170,7 @@ class _Reader:
             except ValueError as error:
                 section.add("type", f"{what}: {error}")
             nullable = section.node("nullable") is None or section.flag("nullable")
-            column_id = number_of(section, "id", number)
+            column_id = id_number(section, "id", number)
             if column_id in ids:
                 hint = "write the ids of all columns; the default is the place in the list"
                 section.add("id", f"{what} has the same id as column '{ids[column_id]}'", hint)
@@ -209,7 +209,7 @@ class _Reader:
         return tuple(parts.values())
 
     def _stored(self, section: Section, in_key: Collection[int]) -> tuple[int, ...]:
-        """Columns beside the key; what a key does not tell of its own columns is there anyway."""
+        """Columns stored beside the key. Columns of the key itself must not be listed again."""
         what, stored = f"'storing' of {section.what}", []
         for item in section.items("storing"):
             found = column_id_of(item, what, self.ids, self.mistakes)
@@ -227,7 +227,7 @@ class _Reader:
 
     def _index(
         self,
-        entry: Entry,
+        entry: NamedNode,
         store: str,
         relation: str,
         primary_key: Sequence[KeyPart],
@@ -239,7 +239,7 @@ class _Reader:
         section = Section(entry.value, entry.line, what, _INDEX_KEYS, self.mistakes)
         section.require("index_id", "the number in the index's keys")
         section.require("columns", "name the indexed columns: [customer_id]")
-        index_id = number_of(section, "index_id", 0)
+        index_id = id_number(section, "index_id", 0)
         if index_id in taken:
             hint = "write the number that is in the index's keys"
             section.add("index_id", f"{what} has the same index_id as {taken[index_id]}", hint)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which values a column of a table in key-value layout can have: its bytes could say more."""
+"""The values that a column in key-value layout may have; its encoding allows more."""
 
 import re
 

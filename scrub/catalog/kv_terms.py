@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers and columns that the parts of a table of pairs are described with."""
+"""Reads ids and column names in the description of a table of pairs."""
 
 from collections.abc import Mapping
 
@@ -13,8 +13,8 @@ from scrub.catalog.spelling import did_you_mean
 _NUMBER_MAX = 2**32 - 1  # as in the bytes
 
 
-def number_of(section: Section, key: str, default: int, *, least: int = 1) -> int:
-    """An id; the default if there is none, or if what is there is a mistake."""
+def id_number(section: Section, key: str, default: int, *, least: int = 1) -> int:
+    """The id under a key; the default if it is absent or a mistake."""
     text = section.text(key)
     if text is None:
         return default
@@ -34,7 +34,7 @@ def number_of(section: Section, key: str, default: int, *, least: int = 1) -> in
 def column_id_of(
     node: Node, what: str, ids: Mapping[str, int], mistakes: Mistakes
 ) -> tuple[str, int] | None:
-    """The name and the id of a column that is there; None, and a mistake, otherwise."""
+    """The name and the id of a known column; None, with a mistake recorded, otherwise."""
     name = document.text(node, what, mistakes)
     if name is None:
         return None

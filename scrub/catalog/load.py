@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A catalog file as tables, indexes and stores; or every mistake in it, at once."""
+"""Loads a catalog file: its tables, indexes and stores, or all its mistakes at once."""
 
 import math
 import os
@@ -14,6 +14,7 @@ from scrub.catalog.document import Mistakes
 from scrub.catalog.places import place_of
 from scrub.catalog.section import Section
 from scrub.catalog.shared_relations import refuse_shared_relations
+from scrub.catalog.spelling import did_you_mean
 from scrub.catalog.stores import StoreReader
 from scrub.catalog.tables import read_tables
 from scrub.catalog.time_zones import read_time_zone
@@ -27,7 +28,7 @@ _KEYS = ("version", "stores", "tables", "journal_days", "time_zone")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """What a catalog file says, with all references found and all defaults filled in."""
+    """The contents of a catalog file, with references resolved and defaults filled in."""
 
     path: Path
     stores: Mapping[str, Store]
@@ -35,6 +36,13 @@ class Catalog:
     journal_days: float | None = None  # repairs that ended longer ago are forgotten; None: never
     # Place and format of stores before variables were filled in: what may be shown to people.
     as_written: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def table(self, name: str) -> Table:
+        """A table by its name; an unknown one is answered with what there is."""
+        if name not in self.tables:
+            hint = did_you_mean(name, self.tables, "tables")
+            raise UsageError(f"the catalog has no table {name}", hint=hint)
+        return self.tables[name]
 
     def in_time_zone(self, zone: str) -> "Catalog":
         """The catalog for tables of this zone: their servers evaluate in it."""
@@ -110,7 +118,7 @@ def _days(section: Section) -> float | None:
 
 def _as_written(stores: Node | None) -> Iterator[tuple[tuple[str, str], str]]:
     if stores is not None:
-        for store in document.entries(stores, 0, "", Mistakes()):
+        for store in document.named_nodes(stores, 0, "", Mistakes()):
             for key in ("path", "format"):
                 if (text := document.peek(store.value, key)) is not None:
                     yield (store.name, key), redacted(text)

@@ -2,8 +2,8 @@
 """Literals such as 'today', which mean another day tomorrow where a date or time is wanted.
 
 Spark and PostgreSQL read them so wherever text becomes a date or a time: in DATE 'today', in a
-cast, but also in `day >= 'today'`, where no cast is written. To Spark, '08:30' is today at that
-time where an instant is wanted.
+cast, and also in `day >= 'today'`, which has an implicit cast. Where Spark expects an instant,
+'08:30' means that time today.
 """
 
 import re
@@ -40,10 +40,10 @@ def moment_written_out(node: "Expr", dialect: str) -> str | None:
 def moment_implied(
     tree: "Expr", columns: Mapping[str, ColumnType], dialect: str = "spark"
 ) -> str | None:
-    """A literal that would become a moment without a cast being written; None if there is none.
+    """A literal that an implicit cast would turn into a moment; None if there is none.
 
-    Of words it errs on one side: only as a value that a column of text is compared with, or where
-    nothing is a date or time, 'today' is taken for a word.
+    The answer is conservative: 'today' counts as plain text only if it is compared with a text
+    column, or if no date or time is involved.
     """
     types = {name.lower(): column_type.name for name, column_type in columns.items()}
     return next(_implied(tree, types, dialect), None)

@@ -1,34 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Index definitions in terms that need no Spark to be evaluated, where they have such terms."""
+"""Index definitions as terms that the native engine evaluates without Spark, where possible."""
 
 from collections.abc import Mapping
 
 from scrub.catalog.expressions import translate
-from scrub.model.predicate import ColumnTerm, IsNull, Node, Not, type_of
+from scrub.model.predicate import ColumnTerm, IsNull, Node, Not, node_type
 from scrub.model.table import EntryColumn, Index, Nulls, Table
 from scrub.model.types import ColumnType
 
 
 def column_types(table: Table) -> Mapping[str, ColumnType]:
-    """What an expression over the table's rows may refer to."""
+    """The columns of a table, by name, with their types."""
     return {column.name: column.type for column in table.columns}
 
 
 def native_value(column: EntryColumn, table: Table) -> Node | None:
-    """How a row gives this column of its entry; None when only Spark can tell."""
+    """The term that computes a column of the entry from a row; None if only Spark can."""
     if not column.is_expression:
         return ColumnTerm(column.source, table.column(column.source).type)
     node = translate(column.source, column_types(table))
-    return node if node is not None and type_of(node) == column.type else None
+    return node if node is not None and node_type(node) == column.type else None
 
 
 def native_condition(text: str, table: Table) -> Node | None:
-    """A predicate over the table's rows; None when only Spark can tell."""
+    """A condition on rows as a predicate; None if only Spark can evaluate it."""
     return translate(text, column_types(table))
 
 
 def native_conditions(index: Index, table: Table, where: str | None) -> tuple[Node, ...] | None:
-    """What must be true of a row for it to have an entry; None when only Spark can tell."""
+    """The conditions under which a row has an entry; None if only Spark can evaluate them."""
     conditions = [native_condition(text, table) for text in (where, index.where) if text]
     if index.nulls is Nulls.SKIP:
         for column in index.key:

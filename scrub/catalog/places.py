@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which database a store of a catalog means, for people: never its user's password.
 
-Told from the url as it is written, so that variables stay variables. A url in which a part of a
-password may stand for something else is not shown at all.
+Taken from the url as written, so that variables stay variables. A url in which part of a password
+may be mistaken for another part is not shown at all.
 """
 
 import re

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mapping whose keys are known beforehand: every other key is a mistake."""
+"""A YAML mapping with a fixed set of keys: any other key is a mistake."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from yaml.nodes import Node, ScalarNode
 
 from scrub.catalog import document
-from scrub.catalog.document import Mistakes, line_of
+from scrub.catalog.document import Mistakes, NamedNode, line_of
 from scrub.catalog.spelling import did_you_mean
 
 _BOOLEAN = "tag:yaml.org,2002:bool"
@@ -23,7 +23,7 @@ class Section:
         self.what = what
         self.mistakes = mistakes
         self._values: dict[str, Node] = {}
-        for entry in document.entries(node, line, what, mistakes):
+        for entry in document.named_nodes(node, line, what, mistakes):
             if entry.name not in keys:
                 hint = did_you_mean(entry.name, keys, "keys")
                 mistakes.add(entry.line, f"unknown key '{entry.name}' in {what}", hint)
@@ -34,7 +34,7 @@ class Section:
         return self._values.get(key)
 
     def line_of(self, key: str) -> int:
-        """Where a value stands; an absent one belongs where its section begins."""
+        """The line of a value; for an absent one, the first line of the section."""
         return line_of(self._values[key]) if key in self._values else self.line
 
     def add(self, key: str, message: str, hint: str | None = None) -> None:
@@ -70,6 +70,15 @@ class Section:
             return word
         self.add(key, f"'{key}' of {self.what} cannot be '{word}'", f"write {' or '.join(allowed)}")
         return None
+
+    def texts(self, key: str, noun: str) -> Iterator[tuple[NamedNode, str]]:
+        """The names of a mapping whose values are single texts, each with its text."""
+        if (node := self.node(key)) is not None:
+            what = f"'{key}' of {self.what}"
+            for entry in document.named_nodes(node, self.line_of(key), what, self.mistakes):
+                text = document.text(entry.value, f"{noun} '{entry.name}'", self.mistakes)
+                if text is not None:
+                    yield entry, text
 
     def items(self, key: str) -> list[Node]:
         node = self.node(key)

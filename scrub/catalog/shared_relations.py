@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relations that two parts of a catalog claim: one of them would be compared with the other's.
+"""Refuses catalogs in which two tables or indexes name the same relation.
 
-Pairs may share a relation, because their keys tell tables and indexes apart; but then the ids in
-those keys must differ.
+Tables of pairs may share a relation if their table ids differ, since the ids are part of the keys.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,11 +11,11 @@ from typing import NamedTuple
 from scrub.catalog.document import Mistakes
 from scrub.model.table import Store, Table
 
-Place = tuple[str, ...]
+_Place = tuple[str, ...]
 
 
 class _Claim(NamedTuple):
-    place: Place
+    place: _Place
     relation: str
     what: str
     line: int
@@ -31,7 +30,7 @@ def refuse_shared_relations(
     """Record a mistake for each claim on a relation that something else has already."""
     # Tables first: where an index has the relation of a table, the index is what is wrong.
     claims = sorted(_claims(tables, stores), key=lambda claim: not claim.is_table)
-    owners: dict[Place, list[_Claim]] = {}
+    owners: dict[_Place, list[_Claim]] = {}
     for claim in claims:
         of_place = owners.setdefault(claim.place, [])
         rival = next((owner for owner in of_place if not _may_share(owner, claim)), None)
@@ -53,8 +52,8 @@ def _claims(tables: Mapping[str, Table], stores: Mapping[str, Store]) -> Iterato
             yield _Claim(there, index.relation, what, index.line, table.name, number, False)
 
 
-def _place(store: Store | None, name: str, relation: str) -> Place:
-    """Where a relation is; two stores of a catalog may be the same place."""
+def _place(store: Store | None, name: str, relation: str) -> _Place:
+    """Where a relation is; two stores of a catalog may name the same place."""
     if store is None:
         return (name, relation)
     if store.path is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a catalog describes, as rows for people; nothing that may be a secret is among them."""
+"""The contents of a catalog as tables for people, without anything that may be a secret."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Listing:
 
 
 def describe_catalog(catalog: Catalog) -> Iterator[Listing]:
-    """The stores, the tables and all indexes. Of options, only the names are told."""
+    """The stores, the tables and all indexes. Only the names of options are shown."""
     yield Listing(
         ("store", "kind", "place", "options"),
         tuple(
@@ -91,8 +91,8 @@ def _index(index: Index) -> tuple[str, ...]:
 
 
 def _name(index: Index, more: Sequence[str] = ()) -> str:
-    """The name, and whether the index is one of the database itself."""
-    marks = [*(["native"] if index.native else []), *more]
+    """The name of an index, marked if it is the database's own."""
+    marks = [*(["own"] if index.is_own else []), *more]
     return f"{index.name} ({', '.join(marks)})" if marks else index.name
 
 
@@ -105,7 +105,7 @@ def _columns(columns: tuple[EntryColumn, ...]) -> str:
 
 
 def _coverage(index: Index) -> str:
-    if index.native:
+    if index.is_own:
         return "what the database says"
     parts = [f"where {index.where}"] if index.where else []
     if index.nulls is Nulls.SKIP:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was probably meant by a word that is not known."""
+"""Hints for a name that is not known: the closest known name, or all of them."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,14 +7,19 @@ from difflib import get_close_matches
 _LISTED_MAX = 12
 
 
-def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
-    """A hint that names the closest known word, or else all of them."""
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like a word, whatever its case; None if none is close."""
     spelling = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), spelling, n=1)
-    if close:
-        return f"did you mean '{spelling[close[0]]}'?"
-    if not spelling:
+    return spelling[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
+    """A hint that names the closest known name, or else all of them; `what` is their plural."""
+    names = list(dict.fromkeys(known))
+    if close := closest(word, names):
+        return f"did you mean {close}?"
+    if not names:
         return f"there are no {what}"
-    names = sorted(spelling.values())
     more = ", ..." if len(names) > _LISTED_MAX else ""
-    return f"known {what}: {', '.join(names[:_LISTED_MAX])}{more}"
+    return f"known {what}: {', '.join(sorted(names)[:_LISTED_MAX])}{more}"

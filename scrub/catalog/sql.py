@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark SQL text as a syntax tree, refused when its value is not the row's alone.
+"""Parses Spark SQL, and refuses expressions that depend on more than the row.
 
 An index entry must follow from its row and nothing else: not from other rows (aggregates, windows,
 subqueries), not from the moment or place it is computed at.
@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
-from scrub.catalog.expressions import BadExpression, UnreadableExpression
+from scrub.catalog.bad_expression import BadExpression, UnreadableExpression
 from scrub.catalog.moments import moment_written_out
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def parse(text: str, dialect: str = "spark") -> "Expr":
 
 
 def _refuse_forgiven(tokens: list[TokenType]) -> None:
-    """Raise BadExpression for what the parser lets pass, but Spark refuses or reads otherwise."""
+    """Raise BadExpression for text that the parser accepts and Spark refuses or misreads."""
     if TokenType.SEMICOLON in tokens:
         raise BadExpression("is not one expression with one value")
     if tokens.count(TokenType.L_PAREN) != tokens.count(TokenType.R_PAREN):
@@ -104,12 +104,12 @@ def _problems(tree: "Expr", dialect: str) -> Iterator[str]:
 
 
 def changes(what: str) -> str:
-    """The problem with what has another value in the next run."""
+    """The message for an expression whose value changes from run to run."""
     return f"uses {what}, whose value changes from one run to the next"
 
 
 def _function_names(node: "Expr") -> tuple[str, ...]:
-    """Every name a function goes by, the usual one first."""
+    """All names of a function, the usual one first."""
     if isinstance(node, exp.Anonymous):
         return (node.name.lower(),)
     if isinstance(node, exp.Func):

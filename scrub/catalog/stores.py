@@ -10,16 +10,16 @@ from pathlib import Path
 from yaml.nodes import Node
 
 from scrub.catalog import document, names
-from scrub.catalog.document import Entry, Mistakes
+from scrub.catalog.document import Mistakes, NamedNode
 from scrub.catalog.section import Section
 from scrub.model.table import Store
 
-KINDS = ("delta", "postgres", "spark")
 _KEYS = {
     "delta": ("kind", "path", "options"),
     "postgres": ("kind", "url", "schema", "options"),
     "spark": ("kind", "format", "path", "options"),
 }
+_KINDS = tuple(_KEYS)
 _FILE_FORMATS = ("parquet", "orc", "csv", "json")
 _WITHOUT_PATH = ("jdbc", "table")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -44,9 +44,9 @@ class StoreReader:
         self._unset: list[str] = []  # of the store that is being read
 
     def read(self, node: Node, line: int) -> dict[str, Store]:
-        """Every store by name; one with mistakes is there too, so that its name is known."""
+        """All stores by name, including those with mistakes, so that references to them resolve."""
         stores = {}
-        for entry in document.entries(node, line, "'stores'", self._mistakes):
+        for entry in document.named_nodes(node, line, "'stores'", self._mistakes):
             if problem := names.problem_of(entry.name):
                 self._mistakes.add(entry.line, f"the name of store '{entry.name}' {problem}")
             self._unset.clear()
@@ -54,13 +54,13 @@ class StoreReader:
             stores[entry.name] = replace(store, unset=tuple(dict.fromkeys(self._unset)))
         return stores
 
-    def _store(self, entry: Entry) -> Store:
+    def _store(self, entry: NamedNode) -> Store:
         what = f"store '{entry.name}'"
         kind = document.peek(entry.value, "kind")
         keys = _KEYS.get(kind or "", _KEYS["spark"])
         section = Section(entry.value, entry.line, what, keys, self._mistakes)
-        section.require("kind", f"write kind: {' or '.join(KINDS)}")
-        kind = section.choice("kind", KINDS) or ""
+        section.require("kind", f"write kind: {' or '.join(_KINDS)}")
+        kind = section.choice("kind", _KINDS) or ""
         if kind == "postgres":
             return self._database(entry.name, section)
         file_format = self._format(section) if kind == "spark" else None
@@ -105,16 +105,10 @@ class StoreReader:
             section.add("path", f"{section.what} has a path, which its format does not use")
 
     def _options(self, section: Section) -> dict[str, str]:
-        node = section.node("options")
-        if node is None:
-            return {}
-        what = f"'options' of {section.what}"
-        options = {}
-        for entry in document.entries(node, section.line_of("options"), what, self._mistakes):
-            value = document.text(entry.value, f"option '{entry.name}'", self._mistakes)
-            if value is not None:
-                options[entry.name] = self._expand(value, entry.line)
-        return options
+        return {
+            entry.name: self._expand(value, entry.line)
+            for entry, value in section.texts("options", "option")
+        }
 
     def _expanded(self, section: Section, key: str) -> str | None:
         text = section.text(key)

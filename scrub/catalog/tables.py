@@ -7,8 +7,9 @@ from dataclasses import replace
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from scrub.catalog import document, names
-from scrub.catalog.document import Entry, Mistakes, line_of
-from scrub.catalog.expressions import BadExpression, check_condition
+from scrub.catalog.bad_expression import BadExpression
+from scrub.catalog.document import Mistakes, NamedNode, line_of
+from scrub.catalog.expressions import check_condition
 from scrub.catalog.foreign_keys import read_foreign_keys
 from scrub.catalog.indexes import IndexReader
 from scrub.catalog.kv import read_kv_table
@@ -39,11 +40,11 @@ def read_tables(
     mistakes: Mistakes,
     time_zone: str = UTC,
 ) -> dict[str, Table]:
-    """Every table by name; one with mistakes is there too, so that its name is known.
+    """All tables by name, including those with mistakes, so that references to them resolve.
 
     `time_zone` is that of tables which name none.
     """
-    found = list(document.entries(node, line, "'tables'", mistakes))
+    found = list(document.named_nodes(node, line, "'tables'", mistakes))
     tables = {entry.name: _read_table(entry, stores, mistakes, time_zone) for entry in found}
     # A foreign key may name a table further down, so these are read when all are known.
     for entry in found:
@@ -53,7 +54,7 @@ def read_tables(
 
 
 def _read_table(
-    entry: Entry, stores: Mapping[str, Store], mistakes: Mistakes, time_zone: str
+    entry: NamedNode, stores: Mapping[str, Store], mistakes: Mistakes, time_zone: str
 ) -> Table:
     what = f"table '{entry.name}'"
     if problem := names.problem_of(entry.name):
@@ -92,7 +93,7 @@ def _columns(section: Section) -> list[Column]:
     if node is None:
         return []
     what = f"'columns' of {section.what}"
-    for entry in document.entries(node, section.line_of("columns"), what, section.mistakes):
+    for entry in document.named_nodes(node, section.line_of("columns"), what, section.mistakes):
         if problem := names.problem_of(entry.name):
             section.mistakes.add(entry.line, f"the name of column '{entry.name}' {problem}")
         twin = columns.get(entry.name.lower())
@@ -106,7 +107,7 @@ def _columns(section: Section) -> list[Column]:
     return list(columns.values())
 
 
-def _column(entry: Entry, mistakes: Mistakes) -> Column:
+def _column(entry: NamedNode, mistakes: Mistakes) -> Column:
     what = f"column '{entry.name}'"
     column_type = ColumnType(TypeName.STRING)
     if isinstance(entry.value, ScalarNode):
@@ -126,7 +127,7 @@ def _column(entry: Entry, mistakes: Mistakes) -> Column:
 
 
 def _primary_key(section: Section, context: TableContext) -> tuple[str, ...]:
-    node = section.require("primary_key", "name the columns that tell rows apart: [id]")
+    node = section.require("primary_key", "name the columns that identify a row: [id]")
     key: dict[str, None] = {}
     for item in section.items("primary_key"):
         name = document.text(item, f"a primary key column of {section.what}", section.mistakes)
@@ -142,15 +143,8 @@ def _primary_key(section: Section, context: TableContext) -> tuple[str, ...]:
 
 
 def _checks(section: Section, context: TableContext) -> dict[str, str]:
-    node = section.node("checks")
-    if node is None:
-        return {}
-    what = f"'checks' of {section.what}"
     checks = {}
-    for entry in document.entries(node, section.line_of("checks"), what, section.mistakes):
-        condition = document.text(entry.value, f"check '{entry.name}'", section.mistakes)
-        if condition is None:
-            continue
+    for entry, condition in section.texts("checks", "check"):
         checks[entry.name] = condition
         try:
             check_condition(condition, context.columns)

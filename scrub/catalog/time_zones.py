@@ -12,7 +12,7 @@ _WITHOUT_CITY = ("UTC", "GMT")
 
 
 def read_time_zone(section: Section, default: str) -> str:
-    """The zone that a section names; the default where it names none, or none that there is."""
+    """The zone that a section names; the default if it names none or an unknown one."""
     name = section.text("time_zone")
     if name is None or name in _WITHOUT_CITY:
         return name or default

@@ -13,22 +13,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from scrub.model.predicate import (
-    BOOLEAN,
-    And,
-    ColumnTerm,
-    Comparison,
-    IsIn,
-    IsNull,
-    LiteralTerm,
-    LiteralValue,
-    Node,
-    Not,
-    Operator,
-    Or,
-    Term,
-    type_of,
-)
+from scrub.model import predicate
+from scrub.model.predicate import BOOLEAN, LiteralValue, Node, Operator, Term, node_type
 from scrub.model.types import ColumnType, TypeName
 
 if TYPE_CHECKING:
@@ -69,7 +55,8 @@ def translate_tree(text: str, tree: "Expr", columns: Mapping[str, ColumnType]) -
 class _Translator:
     def __init__(self, columns: Mapping[str, ColumnType]) -> None:
         self._columns = {
-            name.lower(): ColumnTerm(name, column_type) for name, column_type in columns.items()
+            name.lower(): predicate.ColumnTerm(name, column_type)
+            for name, column_type in columns.items()
         }
 
     def value(self, tree: "Expr") -> Node:
@@ -78,60 +65,62 @@ class _Translator:
             case exp.Paren():
                 return self.value(tree.this)
             case exp.Boolean():
-                return LiteralTerm(bool(tree.this), BOOLEAN)
+                return predicate.LiteralTerm(bool(tree.this), BOOLEAN)
             case exp.Column():
                 return self._column(tree)
             case exp.And():
-                return And(tuple(map(self._condition, tree.flatten())))
+                return predicate.And(tuple(map(self._condition, tree.flatten())))
             case exp.Or():
-                return Or(tuple(map(self._condition, tree.flatten())))
+                return predicate.Or(tuple(map(self._condition, tree.flatten())))
             case exp.Not():
-                return Not(self._condition(tree.this))
+                return predicate.Not(self._condition(tree.this))
             case exp.Is() if isinstance(tree.expression, exp.Null):
-                return IsNull(self._column(tree.this))
+                return predicate.IsNull(self._column(tree.this))
             case exp.In():
                 return self._is_in(tree)
             case exp.Between() if not tree.args.get("symmetric"):
                 low = self._comparison(tree.this, Operator.GREATER_OR_EQUAL, tree.args["low"])
                 high = self._comparison(tree.this, Operator.LESS_OR_EQUAL, tree.args["high"])
-                return And((low, high))
+                return predicate.And((low, high))
         if type(tree) in _OPERATORS:
             return self._comparison(tree.this, _OPERATORS[type(tree)], tree.expression)
         raise Untranslatable
 
     def _condition(self, tree: "Expr") -> Node:
         node = self.value(tree)
-        if type_of(node) != BOOLEAN:
+        if node_type(node) != BOOLEAN:
             raise Untranslatable
         return node
 
-    def _column(self, tree: "Expr") -> ColumnTerm:
+    def _column(self, tree: "Expr") -> predicate.ColumnTerm:
         tree = tree.unnest()
         if not isinstance(tree, exp.Column) or len(tree.parts) > 1:
             raise Untranslatable
         return self._columns[tree.name.lower()]
 
-    def _is_in(self, tree: exp.In) -> IsIn:
+    def _is_in(self, tree: exp.In) -> predicate.IsIn:
         # IN can also stand before a subquery, an array or a lambda.
         if {key for key, value in tree.args.items() if value} != {"this", "expressions"}:
             raise Untranslatable
         column = self._column(tree.this)
-        return IsIn(column, tuple(_literal(item, column.type).value for item in tree.expressions))
+        return predicate.IsIn(
+            column, tuple(_literal(item, column.type).value for item in tree.expressions)
+        )
 
-    def _comparison(self, left: "Expr", operator: Operator, right: "Expr") -> Comparison:
+    def _comparison(self, left: "Expr", operator: Operator, right: "Expr") -> predicate.Comparison:
         """A comparison of two terms; one that compares a comparison is not on the list."""
         left, right = left.unnest(), right.unnest()
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             first, second = self._column(left), self._column(right)
             if not _same_kind(first.type, second.type):
                 raise Untranslatable
-            return Comparison(first, operator, second)
+            return predicate.Comparison(first, operator, second)
         column = self._column(left if isinstance(left, exp.Column) else right)
         terms: list[Term] = [
             column if isinstance(side, exp.Column) else _literal(side, column.type)
             for side in (left, right)
         ]
-        return Comparison(terms[0], operator, terms[1])
+        return predicate.Comparison(terms[0], operator, terms[1])
 
 
 def _same_kind(left: ColumnType, right: ColumnType) -> bool:
@@ -140,7 +129,7 @@ def _same_kind(left: ColumnType, right: ColumnType) -> bool:
     return left == right and left.name in _COMPARABLE
 
 
-def _literal(tree: "Expr", wanted: ColumnType) -> LiteralTerm:
+def _literal(tree: "Expr", wanted: ColumnType) -> predicate.LiteralTerm:
     """A literal that has exactly one equal value of the wanted type."""
     negative = isinstance(tree, exp.Neg)
     literal = tree.this if negative else tree
@@ -156,7 +145,7 @@ def _literal(tree: "Expr", wanted: ColumnType) -> LiteralTerm:
             value = _date(literal)
     if value is None:
         raise Untranslatable
-    return LiteralTerm(value, wanted)
+    return predicate.LiteralTerm(value, wanted)
 
 
 def _number(text: str, wanted: ColumnType) -> LiteralValue | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proposed catalog as YAML text, each guess marked as one, and that text as a file."""
+"""Renders a proposed catalog as YAML with its guesses marked, and writes the file."""
 
 import os
 import re
@@ -19,8 +19,8 @@ _NOT_A_STRING = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NativeEntry:
-    """An index of the database itself, and what is to be said beside it."""
+class ProposedOwnIndex:
+    """One of the database's own indexes, with the comments to write beside it."""
 
     index: Index
     definition: str
@@ -29,13 +29,13 @@ class NativeEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredParts:
-    """What a database itself says of a table: no guesses."""
+class TableDeclarations:
+    """What the database declares about a table, as opposed to guesses."""
 
     checks: Mapping[str, str] = field(default_factory=dict)
     checks_left_out: Mapping[str, str] = field(default_factory=dict)  # and why
     foreign_keys: tuple[ForeignKey, ...] = ()
-    native_indexes: tuple[NativeEntry, ...] = ()
+    own_indexes: tuple[ProposedOwnIndex, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class ProposedTable:
     to_fill_in: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by index
     partitioned_by: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)  # columns, and why
-    declared: DeclaredParts = DeclaredParts()
+    declared: TableDeclarations = TableDeclarations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class Proposal:
         )
 
 
-def render(proposal: Proposal) -> str:
+def render_catalog(proposal: Proposal) -> str:
     """The YAML text; loading it gives the proposal's stores and tables."""
     look = " What is marked `guess` wants a look: correct it where needed."
     lines = [
@@ -105,14 +105,14 @@ def render(proposal: Proposal) -> str:
 
 
 def scalar(text: str) -> str:
-    """Text as a YAML scalar: plain if nothing could take it for something else."""
+    """Text as a YAML scalar, quoted unless it can only be read as that text."""
     if _PLAIN.fullmatch(text) and text.lower() not in _NOT_A_STRING:
         return text
     return yaml.safe_dump(text, default_style='"', allow_unicode=True, width=2**31).strip()
 
 
 def write_catalog(path: Path, text: str, *, overwrite: bool) -> None:
-    """Write a whole file or none; an existing one is kept unless it may be overwritten."""
+    """Write the file completely or not at all. An existing file stays unless `overwrite` is set."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("x", encoding="utf-8") as file:
@@ -169,23 +169,23 @@ def _table(proposed: ProposedTable) -> Iterator[str]:
         yield f"  # guess: {_on_one_line(proposed.key_guess)}"
     yield f"  primary_key: {_names(table.primary_key)}"
     yield from _constraints(proposed.declared)
-    native = proposed.declared.native_indexes
-    if table.indexes or any(not entry.unreadable for entry in native):
+    own = proposed.declared.own_indexes
+    if table.indexes or any(not entry.unreadable for entry in own):
         yield "  indexes:"
     for index in table.indexes:
         yield f"    # guess: {_on_one_line(proposed.index_guesses[index.name])}"
         for what in proposed.to_fill_in.get(index.name, ()):
             yield f"    # fill in: {_on_one_line(what)}"
         yield f"    {scalar(index.name)}: {_index(index, table)}"
-    for entry in native:
-        yield from _native(entry)
+    for entry in own:
+        yield from _own_index(entry)
 
 
-def _native(entry: NativeEntry) -> Iterator[str]:
+def _own_index(entry: ProposedOwnIndex) -> Iterator[str]:
     index = entry.index
     if entry.remark:
         yield f"    # {_on_one_line(entry.remark)}"
-    settings = [("native", "true")]
+    settings = [("own", "true")]
     if index.unique:
         settings.append(("unique", "true"))
     if index.relation != index.name:
@@ -198,7 +198,7 @@ def _native(entry: NativeEntry) -> Iterator[str]:
         yield f"    {written}"
 
 
-def _constraints(declared: DeclaredParts) -> Iterator[str]:
+def _constraints(declared: TableDeclarations) -> Iterator[str]:
     if declared.checks:
         yield "  checks:"
     for name, text in declared.checks.items():
@@ -254,5 +254,5 @@ def _flow(settings: Iterable[tuple[str, str]]) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """A comment must not end early, whatever a file is called."""
+    """Text for a comment: line breaks and control characters become question marks."""
     return "".join(char if char.isprintable() else "?" for char in text)

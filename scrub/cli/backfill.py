@@ -10,48 +10,52 @@ import click
 from scrub.cli import interrupts, options
 from scrub.cli.emit import ReportOptions, emit_result
 from scrub.cli.progress import shown_progress
-from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillStatus
-from scrub.model.build import Method, State
+from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillResult, BackfillStatus
+from scrub.model.build import Method
 from scrub.model.request import SparkOptions
-
-_FAILED_EXIT_CODE = 1
 
 
 @click.group()
 def backfill() -> None:
-    """Build indexes while their table is written to.
+    """Build indexes while applications write to the table.
 
-    Commands that change something show what they would do; with --execute they do it. An index is
-    published only after a check found it clean: exit code 0. If rows stand in its way, everything
-    is taken back: exit code 1. If others do, the build waits to be resumed: exit code 3.
+    Commands that change something only show what they would do, unless you pass --execute.
+
+    An index is published only if a check finds it clean; the exit code is then 0. If rows of the
+    table do not allow the index, everything is removed again, and the exit code is 1. If other
+    transactions block the build for too long, it can be resumed, and the exit code is 3.
     """
 
 
 _table = click.argument("table")
 _indexes = click.argument("indexes", nargs=-1, required=True, metavar="INDEX...")
 _any_indexes = click.argument("indexes", nargs=-1, metavar="[INDEX...]")
-_execute = click.option("--execute", is_flag=True, help="Do it; without, only show what it is.")
+_execute = click.option(
+    "--execute", is_flag=True, help="Make the changes. Without it, only show them."
+)
 _pace = click.option("--rows-per-second", type=click.IntRange(min=1), metavar="N",
-                     help="Read at most so many rows of the table a second.")  # fmt: skip
+                     help="Read at most this many rows of the table per second.")  # fmt: skip
 _wait = click.option("--wait-limit", type=click.FloatRange(min=0), default=60.0, show_default=True,
-                     metavar="SECONDS", help="How long to wait for others.")  # fmt: skip
+                     metavar="SECONDS",
+                     help="How long to wait for other transactions.")  # fmt: skip
 _owner = click.option("--owner", metavar="ROLE",
-                      help="Who owns the index and its functions, which act with this role's "
-                      "rights. (PostgreSQL)  [default: the owner of the table]")  # fmt: skip
+                      help="The owner of the index and of its trigger functions, which run with "
+                      "the rights of this role. (PostgreSQL)  "
+                      "[default: the owner of the table]")  # fmt: skip
 _format = click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
-                       show_default=True, help="How the result is written.")  # fmt: skip
+                       show_default=True, help="The format of the result.")  # fmt: skip
 
 
 def _gently(command: Any) -> Any:
     """Options of those who do the work."""
     for option in (
         click.option("--parallel", type=click.IntRange(min=1), default=2, show_default=True,
-                     metavar="N", help="Transactions at a time."),
+                     metavar="N", help="The number of concurrent transactions."),
         click.option("--chunk-seconds", type=click.FloatRange(min=0.01), metavar="SECONDS",
-                     help="How long a transaction may make writers wait.  [default: 0.2, or 2 "
-                     "while there are none]"),
+                     help="About how long one transaction takes, for which writers may have to "
+                     "wait.  [default: 0.2, or 2 while nobody else writes]"),
         click.option("--pause-file", type=options.FILE, metavar="FILE",
-                     help="Rest while this file is there."),
+                     help="Pause while this file exists."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -62,9 +66,9 @@ def _gently(command: Any) -> Any:
 @_indexes
 @options.catalog
 @click.option("--method", type=click.Choice([m.value for m in Method]),
-              help="Writers keep the new index from the start, or record what they do, to be "
-              "merged in afterwards. (PostgreSQL)  [default: merge, or init_put if an index is "
-              "unique]")  # fmt: skip
+              help="init_put: writers maintain the new index from the start. merge: writers record "
+              "their changes, which are merged afterwards. (PostgreSQL)  [default: merge, or "
+              "init_put if an index is unique]")  # fmt: skip
 @_owner
 @_pace
 @_gently
@@ -74,7 +78,7 @@ def _gently(command: Any) -> Any:
 @options.spark_options
 def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Build indexes, check them, and publish them if they are clean."""
-    from scrub.app.backfill import plan_backfill, run_backfill
+    from scrub.app.building.verbs import plan_backfill, run_backfill
 
     given["method"] = Method(given["method"]) if given["method"] else None
     request = BackfillRequest(**given)
@@ -82,8 +86,8 @@ def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) 
         _show_plan(plan_backfill(request), format_)
         raise SystemExit(0)
     with _interruptible(request), shown_progress() as on_progress:
-        status = run_backfill(request, spark_options=spark_options, on_progress=on_progress)
-    _finish(status, format_)
+        result = run_backfill(request, spark_options=spark_options, on_progress=on_progress)
+    _finish(result, format_)
 
 
 @backfill.command()
@@ -96,13 +100,13 @@ def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) 
 @_format
 @options.spark_options
 def resume(format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
-    """Go on with a build whose process ended."""
-    from scrub.app.backfill import resume_backfill
+    """Continue a build whose process has ended."""
+    from scrub.app.building.verbs import resume_backfill
 
     request = BackfillRequest(**given)
     with _interruptible(request), shown_progress() as on_progress:
-        status = resume_backfill(request, spark_options=spark_options, on_progress=on_progress)
-    _finish(status, format_)
+        result = resume_backfill(request, spark_options=spark_options, on_progress=on_progress)
+    _finish(result, format_)
 
 
 @backfill.command()
@@ -111,9 +115,9 @@ def resume(format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
 @options.catalog
 @_format
 def status(format_: str, **given: Any) -> None:
-    """Show builds: how far they are, how fast, and whom they wait for."""
+    """Show the state and rate of builds, and which transactions they wait for. Reads only."""
     from reports.builds import builds_as_json, builds_as_text
-    from scrub.app.backfill import backfill_status
+    from scrub.app.building.verbs import backfill_status
 
     found = backfill_status(BackfillRequest(**given))
     click.echo(builds_as_json(found) if format_ == "json" else builds_as_text(found))
@@ -123,16 +127,16 @@ def status(format_: str, **given: Any) -> None:
 @_table
 @options.catalog
 @click.option("--rows-per-second", type=click.IntRange(min=0), metavar="N",
-              help="Read at most so many rows a second; 0: as many as it can.")  # fmt: skip
-@click.option("--pause", is_flag=True, help="Rest.")
-@click.option("--go-on", is_flag=True, help="Stop resting.")
+              help="Read at most this many rows per second; 0 removes the limit.")  # fmt: skip
+@click.option("--pause", is_flag=True, help="Pause the build.")
+@click.option("--go-on", is_flag=True, help="Continue a paused build.")
 @_format
 def adjust(
     rows_per_second: int | None, pause: bool, go_on: bool, format_: str, **given: Any
 ) -> None:
-    """Change the pace of a build that runs."""
+    """Change the rate of a running build, or pause it."""
     from reports.builds import builds_as_json, builds_as_text
-    from scrub.app.backfill import adjust_backfill
+    from scrub.app.building.verbs import adjust_backfill
 
     values: dict[str, object] = {}
     if rows_per_second is not None:
@@ -155,16 +159,16 @@ def adjust(
 @_execute
 @_format
 def cancel(execute: bool, format_: str, **given: Any) -> None:
-    """Take a build back, whoever runs it, and remove everything it made."""
-    from scrub.app.backfill import cancel_backfill, cancel_preview
+    """Cancel a build, whichever process runs it, and remove everything it created."""
+    from scrub.app.building.verbs import cancel_backfill, cancel_preview
 
     request = BackfillRequest(**given)
     if not execute:
-        _show_before(cancel_preview(request), "would be taken back", format_)
+        _show_before(cancel_preview(request), "would be reversed", format_)
         return
     with shown_progress() as on_progress:
-        status = cancel_backfill(request, on_progress=on_progress)
-    _show([status], format_)
+        removed = cancel_backfill(request, on_progress=on_progress)
+    _show(removed, format_)
 
 
 @backfill.command()
@@ -175,16 +179,16 @@ def cancel(execute: bool, format_: str, **given: Any) -> None:
 @_execute
 @_format
 def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
-    """Remove an index that was built here, with the triggers that keep it."""
-    from scrub.app.backfill import drop_index, drop_preview
+    """Remove an index that scrub built, with its triggers."""
+    from scrub.app.building.verbs import drop_index, drop_preview
 
     request = BackfillRequest(indexes=(index,), **given)
     if not execute:
         _show_before(drop_preview(request), "would be removed", format_)
         return
     with shown_progress() as on_progress:
-        status = drop_index(request, on_progress=on_progress)
-    _show([status], format_)
+        removed = drop_index(request, on_progress=on_progress)
+    _show(removed, format_)
 
 
 @backfill.command()
@@ -196,11 +200,11 @@ def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
 @_execute
 @_format
 def renew(execute: bool, format_: str, **given: Any) -> None:
-    """Make anew what keeps indexes that were built here.
+    """Recreate the trigger functions of indexes that scrub built in PostgreSQL.
 
-    For functions of an earlier version of scrub, and for a table that was restored or altered.
+    Use it after an upgrade of scrub, and after a table was restored or altered.
     """
-    from scrub.app.backfill import renew_functions, renew_preview
+    from scrub.app.building.verbs import renew_functions, renew_preview
 
     request = BackfillRequest(**given)
     if not execute:
@@ -224,12 +228,12 @@ def verify(
     report: ReportOptions,
     spark_options: SparkOptions,
 ) -> NoReturn:
-    """Check indexes as before publishing, whoever built them. Reads only.
+    """Run the check that precedes publishing, whichever tool built the index. Reads only.
 
-    Exits with 0 when they are clean, 1 when defects were found, 3 when not everything could be
-    looked at: a gate for CI.
+    The exit code is 0 if the indexes are clean, 1 if defects were found, and 3 if the check was
+    incomplete. Use it as a gate in CI.
     """
-    from scrub.app.backfill import verify_index
+    from scrub.app.building.verbs import verify_index
 
     request = BackfillRequest(table=table, indexes=indexes, catalog=catalog)
     with shown_progress() as on_progress:
@@ -246,21 +250,21 @@ def _interruptible(request: BackfillRequest) -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo(
             "what was done stays done, and writers go on keeping it: "
-            f"scrub backfill status {request.table} tells how to go on",
+            f"scrub backfill status {request.table} shows how to continue",
             err=True,
         )
         raise
 
 
-def _finish(status: BackfillStatus, format_: str) -> NoReturn:
-    _show([status], format_)
-    raise SystemExit(0 if status.state is State.PUBLIC else _FAILED_EXIT_CODE)
+def _finish(result: BackfillResult, format_: str) -> NoReturn:
+    _show(result.builds, format_)
+    raise SystemExit(result.exit_code)
 
 
 def _show(found: Sequence[BackfillStatus], format_: str) -> None:
     from reports.builds import builds_as_json, builds_as_text
 
-    interrupts.demand_none()
+    interrupts.demand_no_signal()
     click.echo(builds_as_json(found) if format_ == "json" else builds_as_text(found))
 
 

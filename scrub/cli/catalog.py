@@ -9,9 +9,7 @@ from tabulate import tabulate
 from reports.escaping import printable
 from scrub.catalog.load import load_catalog
 from scrub.catalog.show import Listing, describe_catalog, describe_table
-from scrub.catalog.spelling import did_you_mean
 from scrub.cli import options
-from scrub.errors import UsageError
 
 
 @click.group()
@@ -22,7 +20,7 @@ def catalog() -> None:
 @catalog.command()
 @options.catalog
 def validate(catalog: Path) -> None:
-    """Say whether the catalog can be used; list every mistake if not."""
+    """Report every mistake in the catalog."""
     loaded = load_catalog(catalog)
     tables = _count(len(loaded.tables), "table", "tables")
     indexes = _count(sum(len(t.indexes) for t in loaded.tables.values()), "index", "indexes")
@@ -33,12 +31,9 @@ def validate(catalog: Path) -> None:
 @click.argument("table", required=False)
 @options.catalog
 def show(table: str | None, catalog: Path) -> None:
-    """Show what the catalog describes: everything, or one TABLE with its columns."""
+    """Show all tables of the catalog, or one TABLE with its columns."""
     loaded = load_catalog(catalog)
-    if table is not None and table not in loaded.tables:
-        hint = did_you_mean(table, loaded.tables, "tables")
-        raise UsageError(f"the catalog has no table '{table}'", hint=hint)
-    listings = describe_table(loaded.tables[table]) if table else describe_catalog(loaded)
+    listings = describe_table(loaded.table(table)) if table else describe_catalog(loaded)
     click.echo("\n\n".join(map(_rendered, listings)))
     if table is None:
         days = loaded.journal_days

@@ -19,8 +19,8 @@ from scrub.model.result import RunResult, Status
 def check() -> None:
     """Compare tables with their indexes. Reads only.
 
-    Exits with 0 when everything is clean, 1 when defects were found, 3 when none was found but not
-    everything could be looked at.
+    The exit code is 0 if everything is clean, 1 if defects were found, and 3 if no defect was found
+    but the check was incomplete.
     """
 
 
@@ -39,7 +39,7 @@ def table(request: CheckRequest, report: ReportOptions, spark_options: SparkOpti
 @options.report_options
 @options.spark_options
 def database(request: CheckRequest, report: ReportOptions, spark_options: SparkOptions) -> None:
-    """Check every table of the catalog."""
+    """Check all tables of the catalog."""
     _check(request, report, spark_options)
 
 
@@ -48,7 +48,7 @@ def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOpt
         raise click.UsageError("--master and --remote exclude each other")
     if report.explain:
         _explain(request, report, spark_options)
-    from scrub.app.check_tables import run_check
+    from scrub.app.checking.tables import run_check
 
     with shown_progress() as on_progress:
         result = run_check(request, spark_options=spark_options, on_progress=on_progress)
@@ -65,7 +65,7 @@ def _tell_of_repair(catalog: Path, result: RunResult) -> None:
     if result.status is not Status.DEFECTIVE:
         return
     from reports.escaping import printable
-    from scrub.app.repair_stores import repairable_tables
+    from scrub.app.repairing.stores import repairable_tables
 
     try:
         tables = repairable_tables(catalog, result)
@@ -79,7 +79,7 @@ def _tell_of_repair(catalog: Path, result: RunResult) -> None:
 
 def _explain(request: CheckRequest, report: ReportOptions, spark_options: SparkOptions) -> NoReturn:
     require_plan_format(report)
-    from scrub.app.check_tables import explain_check
+    from scrub.app.checking.tables import explain_check
 
     emit_plan(explain_check(request, spark_options=spark_options), report)
     raise SystemExit(0)

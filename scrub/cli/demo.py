@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 from tabulate import tabulate
 
+from scrub.cli import options
 from scrub.cli.emit import ReportOptions, emit_result
 from scrub.cli.progress import shown_progress
 from scrub.model.table import Nulls
 
 if TYPE_CHECKING:
-    from scrub.app.repair_demo import DemoRepair
-    from scrub.app.run_demo import DemoLake, DemoResult
+    from scrub.app.selftest_and_demo.demo import DemoLake, DemoResult
+    from scrub.app.selftest_and_demo.repair_demo import DemoRepair
 
 _ROWS_DEFAULT = 1_000_000
 _ROWS_MIN = 1000  # fewer have no room for every fault
@@ -23,29 +24,17 @@ _KEPT = "./scrub-demo"
 
 
 @click.command()
-@click.option(
-    "--rows",
-    type=click.IntRange(min=_ROWS_MIN),
-    metavar="N",
-    default=_ROWS_DEFAULT,
-    show_default=True,
-    help="How many orders to make.",
-)
-@click.option(
-    "--keep",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Make the lake here, in a new or empty directory, and keep it.",
-)
+@options.rows(_ROWS_MIN, _ROWS_DEFAULT, "The number of orders.")
+@options.keep("Create the lake in this new or empty directory, and keep it.")
 def demo(rows: int, keep: Path | None) -> NoReturn:
-    """Make a lake of orders, plant defects of every kind, find them, and repair them.
+    """Create a lake of orders, plant defects of every kind, find them, and repair them.
 
-    Exits with 0 when everything planted was found, and nothing else, and only what was refused is
-    left after the repair.
+    The exit code is 0 if exactly the planted defects were found, and only refused defects are left
+    after the repair.
     """
-    from scrub.app.repair_demo import repair_demo
-    from scrub.app.run_demo import make_demo, run_demo
-    from scrub.app.scratch import scratch_directory
+    from scrub.app.selftest_and_demo.demo import make_demo, run_demo
+    from scrub.app.selftest_and_demo.repair_demo import repair_demo
+    from scrub.app.selftest_and_demo.scratch import scratch_directory
 
     began = time.monotonic()
     with scratch_directory(keep) as directory:
@@ -117,7 +106,7 @@ def _verdict(found: "DemoResult") -> str:
         return f"All {planted} were found, and nothing else."
     return (
         f"The demo failed: {seen} of {planted} planted defects were found, and "
-        f"{found.unexpected} that nobody planted. Please report this."
+        f"{found.unexpected} that were not planted. Please report this."
     )
 
 

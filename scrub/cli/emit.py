@@ -43,7 +43,7 @@ def require_plan_format(report: ReportOptions) -> None:
 
 
 def _emit(text: str, output: Path | None) -> None:
-    interrupts.demand_none()
+    interrupts.demand_no_signal()
     try:
         if output is None:
             click.echo(text, nl=False)

@@ -12,22 +12,23 @@ from scrub.cli import options
 from scrub.model.request import SparkOptions
 
 if TYPE_CHECKING:
-    from repair.following import Followed, Step
-    from scrub.app.follow_index import FollowRound
+    from scrub.app.building.follow import FollowRound
+    from scrub.stores.delta.following import Followed, FollowedVersion
 
 
 @click.group()
 def index() -> None:
-    """Keep indexes in Delta in step with their tables."""
+    """Keep indexes in Delta up to date with their tables."""
 
 
 @index.command()
 @click.argument("table")
 @click.argument("indexes", nargs=-1, metavar="[INDEX]...")
 @click.option("--every", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-              help="Go on following, looking for new versions this often.")  # fmt: skip
+              help="Keep running, and look for new versions at this interval.")  # fmt: skip
 @click.option("--from", "from_version", type=click.IntRange(min=0), metavar="VERSION",
-              help="The version of the table that an index not following yet shows.")  # fmt: skip
+              help="For an index that does not follow yet: the table version that it "
+              "shows.")  # fmt: skip
 @options.catalog
 @options.spark_options
 def follow(
@@ -38,12 +39,13 @@ def follow(
     catalog: Path,
     spark_options: SparkOptions,
 ) -> NoReturn:
-    """Bring indexes of TABLE up to its latest version, commit by commit.
+    """Bring indexes of TABLE up to its latest version, one commit at a time.
 
-    Without INDEX: all indexes that follow the table. Exits with 0 when they are up to date, 1 when
-    an index lacked entries that should have gone (check it), 3 when one cannot be followed.
+    Without INDEX, this applies to all indexes that follow the table. The exit code is 0 if they are
+    up to date, 1 if entries to be deleted did not exist (check the index), and 3 if an index can no
+    longer be followed.
     """
-    from scrub.app.follow_index import FollowRequest, follow_always, follow_once
+    from scrub.app.building.follow import FollowRequest, follow_always, follow_once
 
     request = FollowRequest(
         table=table, indexes=indexes, catalog=catalog, from_version=from_version
@@ -63,9 +65,9 @@ def follow(
     raise SystemExit(done.exit_code)
 
 
-def _show_step(name: str, step: "Step") -> None:
+def _show_step(name: str, step: "FollowedVersion") -> None:
     if step.loaded:
-        what = f"loaded anew, {step.added:,} entries"
+        what = f"loaded again, {step.added:,} entries"
     elif step.added or step.taken or step.absent:
         what = f"{step.added:,} put, {step.taken:,} deleted"
         what += f", {step.absent:,} to be deleted were not there" if step.absent else ""

@@ -18,19 +18,22 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="The file to write.",
 )
 @click.option(
-    "--schema", default="public", show_default=True, help="Of a database, the schema to describe."
+    "--schema",
+    default="public",
+    show_default=True,
+    help="The schema to describe, if a database is given.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing catalog.")
 def init(place: str, catalog: Path, schema: str, force: bool) -> None:
     """Write a first catalog from the Delta and Parquet tables below DIR, or from a database.
 
-    URL is postgresql://user@host/database, or 'host=... dbname=... user=...'; the password is best
-    kept in ~/.pgpass. What is not declared, such as which table is an index of another, is guessed,
+    URL is postgresql://user@host/database, or 'host=... dbname=... user=...'. Keep the password in
+    ~/.pgpass. Facts that are not declared, such as which table is an index of another, are guessed,
     and every guess is marked in the file.
     """
     from reports.escaping import printable
-    from scrub.app.init_catalog import init_catalog
-    from scrub.app.init_database import init_database, is_database
+    from scrub.app.catalog_init.from_database import init_database, is_database
+    from scrub.app.catalog_init.from_directory import init_catalog
     from scrub.stores.postgres.connections import without_password
 
     of_database = is_database(place)

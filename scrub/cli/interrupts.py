@@ -46,7 +46,7 @@ def leave_if_one_came() -> None:
     os._exit(code)
 
 
-def demand_none() -> None:
+def demand_no_signal() -> None:
     """Raise again what something has swallowed: an interrupted command has no result."""
     if _came:
         raise KeyboardInterrupt

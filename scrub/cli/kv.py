@@ -18,17 +18,19 @@ def kv() -> None:
 
 @kv.command()
 @click.argument("table")
-@click.option("--from", "source", required=True, metavar="TABLE", help="Whose rows to write.")
+@click.option(
+    "--from", "source", required=True, metavar="TABLE", help="The table whose rows are written."
+)
 @click.option(
     "--output",
     required=True,
     type=click.Path(path_type=Path),
-    help="A directory that is not there yet; pairs go there as Parquet.",
+    help="A new directory; the pairs are written there as Parquet.",
 )
 @options.catalog
 def encode(table: str, source: str, output: Path, catalog: Path) -> None:
-    """Write another table's rows and their index entries as the pairs of TABLE."""
-    from scrub.app.pairs import encode_table, kv_table
+    """Write the rows of another table, and their index entries, as pairs of TABLE."""
+    from scrub.app.pair_files import encode_table, kv_table
     from scrub.spark.session import spark_session
 
     loaded = load_catalog(catalog)
@@ -42,14 +44,16 @@ def encode(table: str, source: str, output: Path, catalog: Path) -> None:
 @kv.command()
 @click.argument("table")
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True,
-              help="How many pairs to show; 0 shows all.")  # fmt: skip
+              help="The number of pairs to show; 0 shows all.")  # fmt: skip
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="Write all lines to this new directory."
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write one line for each pair to this new directory.",
 )
 @options.catalog
 def decode(table: str, limit: int, output: Path | None, catalog: Path) -> None:
-    """Show the pairs of TABLE: path and columns, and what is wrong with a pair."""
-    from scrub.app.pairs import decoded_pairs, kv_table
+    """Show the pairs of TABLE: their path, their columns, and what is wrong with them."""
+    from scrub.app.pair_files import decoded_pairs, kv_table
     from scrub.spark.session import spark_session
 
     loaded = load_catalog(catalog)

@@ -24,21 +24,23 @@ READER_GONE_EXIT_CODE = 141
 
 COMMANDS = {
     "check": LazyCommand("scrub.cli.check:check", "Compare tables with their indexes. Reads only."),
-    "index": LazyCommand("scrub.cli.index:index", "Keep Delta indexes in step with their tables."),
+    "index": LazyCommand("scrub.cli.index:index", "Keep indexes in Delta up to date."),
     "backfill": LazyCommand(
-        "scrub.cli.backfill:backfill", "Build indexes while their table is written to."
+        "scrub.cli.backfill:backfill", "Build indexes while applications write."
     ),
-    "repair": LazyCommand("scrub.cli.repair:repair", "Bring indexes to agree with their tables."),
-    "undo": LazyCommand("scrub.cli.repair:undo", "Take back what a repair did."),
-    "journal": LazyCommand("scrub.cli.repair:journal", "Look at what repairs did."),
+    "repair": LazyCommand(
+        "scrub.cli.repair:repair", "Repair indexes, so that they agree with their tables."
+    ),
+    "undo": LazyCommand("scrub.cli.journal:undo", "Undo a repair."),
+    "journal": LazyCommand("scrub.cli.journal:journal", "Show recorded repairs."),
     "catalog": LazyCommand("scrub.cli.catalog:catalog", "Validate or show the catalog."),
     "kv": LazyCommand("scrub.cli.kv:kv", "Write rows as key-value pairs, or show pairs."),
-    "init": LazyCommand("scrub.cli.init:init", "Write a first catalog from the tables found."),
-    "demo": LazyCommand("scrub.cli.demo:demo", "Make a lake, break it, and find what is broken."),
+    "init": LazyCommand("scrub.cli.init:init", "Write a first catalog from existing tables."),
+    "demo": LazyCommand("scrub.cli.demo:demo", "Create a lake, damage it, check it and repair it."),
     "selftest": LazyCommand(
-        "scrub.cli.selftest:selftest", "Prove on a copy of your table that faults are found."
+        "scrub.cli.selftest:selftest", "Show on a copy of your table that faults are found."
     ),
-    "prepare": LazyCommand("scrub.cli.prepare:prepare", "Make every later start shorter."),
+    "prepare": LazyCommand("scrub.cli.prepare:prepare", "Make later starts faster."),
 }
 
 
@@ -49,7 +51,7 @@ COMMANDS = {
 )
 @click.version_option(__version__, prog_name="scrub")
 def cli() -> None:
-    """Find and explain disagreements between tables and their secondary indexes."""
+    """Find, explain and repair disagreements between tables and their secondary indexes."""
 
 
 def main() -> NoReturn:
@@ -71,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with cli.make_context("scrub", list(arguments)) as context:
             cli.invoke(context)
-        interrupts.demand_none()
+        interrupts.demand_no_signal()
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as mistake:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import click
 
-from scrub.model.request import CHECKS, AsOf
+from scrub.model.request import AsOf
 
 Typed = TypeVar("Typed")
 Meant = TypeVar("Meant")
@@ -73,10 +73,13 @@ def spark_setting(text: str) -> tuple[str, str]:
 
 
 def check_names(text: str) -> tuple[str, ...]:
+    from checks.registry import CHECKS
+
+    known = [check.name for check in CHECKS]
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
-        if name not in CHECKS:
-            raise ValueError(f"there is no check '{name}'; there is: {', '.join(CHECKS)}")
+        if name not in known:
+            raise ValueError(f"there is no check '{name}'; there is: {', '.join(known)}")
     return names
 
 

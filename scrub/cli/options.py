@@ -44,45 +44,70 @@ catalog = click.option(
     type=FILE,
     default=Path("scrub.yaml"),
     show_default=True,
-    help="The file that describes tables and indexes.",
+    help="The catalog: the file that describes tables and indexes.",
+)
+execute = click.option(
+    "--execute", is_flag=True, help="Make the changes. Without it, only show them."
 )
 tables = click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+
+
+def rows(least: int, default: int, what: str) -> Decorator:
+    """`--rows N`, for commands that make or copy tables."""
+    return click.option(
+        "--rows",
+        type=click.IntRange(min=least),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help=what,
+    )
+
+
+def keep(what: str) -> Decorator:
+    """`--keep DIR`, for commands that otherwise remove what they make."""
+    directory = click.Path(file_okay=False, path_type=Path)
+    return click.option("--keep", type=directory, metavar="DIR", help=what)
+
 
 check_request = bundle(
     "request",
     CheckRequest,
     catalog,
     click.option("--index", "indexes", multiple=True, metavar="NAME",
-                 help="Check only this index; may be repeated."),
+                 help="Check only this index. Can be repeated."),
     click.option("--checks", metavar="NAMES", callback=values.read_names,
-                 help="Which checks to run, separated by commas: index, physical.  [default: "
+                 help="The checks to run, separated by commas: index, physical.  [default: "
                  "index; both for tables in key-value layout]"),
     click.option("--strategy", type=click.Choice([choice.value for choice in Strategy]),
                  default="auto", show_default=True, callback=read_as(Strategy),
-                 help="Compare fingerprints and drill down, or join everything."),
+                 help="fingerprint: compare fingerprints, and read only what differs. merge: join "
+                 "all rows and entries."),
     click.option("--engine", type=click.Choice([choice.value for choice in Engine]),
                  default="auto", show_default=True, callback=read_as(Engine),
-                 help="Who scans: the tasks themselves, or Spark SQL."),
+                 help="native: tasks read the files themselves. sql: Spark SQL reads them."),
     click.option("--as-of", multiple=True, metavar="VERSION|NAME=VERSION|TIME",
                  callback=read_as(each(values.as_of)),
-                 help="Read an older version of the table, of NAME, or of everything at a time "
-                 "(UTC unless it says otherwise); may be repeated."),
-    click.option("--where", metavar="EXPR", help="Check only rows for which this holds."),
+                 help="Read an older version of the table, a version of NAME, or everything as of "
+                 "a time (UTC if no zone is given). Can be repeated."),
+    click.option("--where", metavar="EXPR",
+                 help="Check only rows for which this Spark SQL expression is true."),
     click.option("--settle", "settle_seconds", type=float, metavar="SECONDS",
                  callback=read_as(values.seconds),
-                 help="Look again after so long and keep what persists."),
+                 help="Check again after this time, and report only defects that are still there."),
     click.option("--limit", type=click.IntRange(min=0), metavar="N", default=100, show_default=True,
-                 help="Show at most so many defects; the counts stay exact."),
+                 help="Show at most this many defects. The counts are always exact."),
     click.option("--redact", is_flag=True,
-                 help="Show keys and names of differing columns, no other values."),
+                 help="Show keys and the names of differing columns, but no other values."),
     click.option("--all-defects", type=FILE, callback=read_as(values.new_file),
                  help="Write every defect to this file, as JSON lines."),
-    click.option("--fresh", is_flag=True, help="Do not resume an interrupted check."),
+    click.option("--fresh", is_flag=True,
+                 help="Start from the beginning, even if an interrupted check could be resumed."),
 )  # fmt: skip
 
 _FORMAT_AND_OUTPUT = (
     click.option("--format", type=click.Choice(list(FORMATS)), default="text", show_default=True,
-                 help="How the result is written."),
+                 help="The format of the result."),
     click.option("--output", type=FILE, callback=read_as(values.new_file),
                  help="Write the result to this file instead of standard output."),
 )  # fmt: skip
@@ -98,11 +123,12 @@ result_options = bundle("report", ReportOptions, *_FORMAT_AND_OUTPUT)
 spark_options = bundle(
     "spark_options",
     SparkOptions,
-    click.option("--master", metavar="URL", help="The Spark master; default: this machine."),
+    click.option("--master", metavar="URL",
+                 help="The Spark master.  [default: all cores of this machine]"),
     click.option("--remote", metavar="URL", help="A Spark Connect server."),
     click.option("--conf", multiple=True, metavar="K=V",
                  callback=read_as(each(values.spark_setting)),
-                 help="A Spark setting; may be repeated."),
-    click.option("--verbose", is_flag=True, help="Let Spark's own messages through."),
+                 help="A Spark setting. Can be repeated."),
+    click.option("--verbose", is_flag=True, help="Show Spark's own messages."),
     short_lived=True,
 )  # fmt: skip

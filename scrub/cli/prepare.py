@@ -8,10 +8,11 @@ from scrub.cli.progress import shown_progress
 
 @click.command()
 def prepare() -> None:
-    """Make every later start shorter: compile loops, and keep what Spark loads in one file.
+    """Make later starts faster: compile loops, and store the classes that Spark loads in one file.
 
-    Nothing depends on it. Run it once after an installation, best when an image is built, and again
-    after Java or PySpark was renewed. Takes some minutes, and 200 MB in the Python environment.
+    This is optional. Run it once after the installation, for example when you build an image, and
+    again after an upgrade of Java or PySpark. It takes some minutes, and 200 MB in the Python
+    environment.
     """
     from scrub.app.prepare import prepare as prepare_starts
 

@@ -15,9 +15,9 @@ from scrub.cli.progress import shown_progress
 from scrub.model.request import SparkOptions
 
 if TYPE_CHECKING:
-    from scrub.app.faults import NotPlanted
-    from scrub.app.key_values import DefectKey
-    from scrub.app.run_selftest import SelfTestResult
+    from scrub.app.selftest_and_demo.faults import NotPlanted
+    from scrub.app.selftest_and_demo.key_values import DefectKey
+    from scrub.app.selftest_and_demo.selftest import SelfTestResult
 
 _ROWS_DEFAULT = 100_000
 _UNEXPECTED_SHOWN = 10
@@ -26,30 +26,18 @@ _UNEXPECTED_SHOWN = 10
 @click.command()
 @click.argument("table")
 @options.catalog
-@click.option(
-    "--rows",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=_ROWS_DEFAULT,
-    show_default=True,
-    help="Copy at most so many rows of the table and of each index.",
-)
-@click.option(
-    "--keep",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Write the copies here, in a new or empty directory, and keep them.",
-)
+@options.rows(1, _ROWS_DEFAULT, "Copy at most this many rows of the table and of each index.")
+@options.keep("Write the copies to this new or empty directory, and keep them.")
 @options.spark_options
 def selftest(
     table: str, catalog: Path, rows: int, keep: Path | None, spark_options: SparkOptions
 ) -> NoReturn:
-    """Plant known faults into a copy of TABLE and its indexes, and see that each is found.
+    """Plant known faults into a copy of TABLE and its indexes, and verify that each is found.
 
-    Your data is only read. Exits with 0 when every fault was found and nothing else, 1 when not,
-    3 when something could not be tried.
+    Your data is only read. The exit code is 0 if every fault was found and nothing else was
+    reported, 1 if not, and 3 if something could not be tried.
     """
-    from scrub.app.run_selftest import run_selftest
+    from scrub.app.selftest_and_demo.selftest import run_selftest
 
     if spark_options.master and spark_options.remote:
         raise click.UsageError("--master and --remote exclude each other")

@@ -24,9 +24,9 @@ def text_of(scalar: pa.Scalar, column_type: ColumnType) -> str | None:
         return None
     match column_type.name:
         case TypeName.STRING:
-            return octets_of(scalar).decode("utf-8", "backslashreplace")
+            return bytes_of_scalar(scalar).decode("utf-8", "backslashreplace")
         case TypeName.BINARY:
-            return octets_of(scalar).hex()
+            return bytes_of_scalar(scalar).hex()
         case TypeName.DATE:
             return _date(scalar.value)
         case TypeName.TIMESTAMP:
@@ -41,7 +41,7 @@ def text_of(scalar: pa.Scalar, column_type: ColumnType) -> str | None:
             return str(scalar.as_py())
 
 
-def octets_of(scalar: pa.Scalar) -> bytes:
+def bytes_of_scalar(scalar: pa.Scalar) -> bytes:
     """The bytes of a string or binary, whatever they are."""
     if isinstance(scalar, pa.DictionaryScalar):
         scalar = scalar.value

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of reports, which are JSON, and the same values in Arrow: what was told is found again.
+"""Converts values between Arrow and the JSON of reports and journals, without loss.
 
-`from_table` and `to_table` lose no bit of a value, also of one that cannot be: journals hold what
-`from_table` tells, and an undo brings back what was there. Only NaN has one spelling for all.
+`from_table` and `to_table` keep every bit of a value, even of an invalid one: journals hold the
+output of `from_table`, and an undo restores it. Only NaNs become one spelling.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from scrub.codec.arrow_text import octets_of, text_of
+from scrub.codec.arrow_text import bytes_of_scalar, text_of
 from scrub.codec.arrow_types import to_arrow
 from scrub.model.defect import Value
 from scrub.model.table import Column
@@ -29,7 +29,7 @@ _NOT_UTF8 = "surrogateescape"
 
 
 def to_table(entries: Iterable[Mapping[str, Value]], columns: Sequence[Column]) -> pa.Table:
-    """Entries as reports tell them, in the columns' types; ValueError for what is no value."""
+    """Entries of a report as Arrow, in the columns' types. Raises ValueError."""
     rows = list(entries)
     arrays = [_array([row[column.name] for row in rows], column.type) for column in columns]
     return pa.table(arrays, names=[column.name for column in columns])
@@ -46,7 +46,7 @@ def from_table(table: pa.Table, columns: Sequence[Column]) -> list[dict[str, Val
 
 def _told(scalar: pa.Scalar, of_type: ColumnType) -> Value:
     if of_type.name is TypeName.STRING:
-        return octets_of(scalar).decode("utf-8", _NOT_UTF8) if scalar.is_valid else None
+        return bytes_of_scalar(scalar).decode("utf-8", _NOT_UTF8) if scalar.is_valid else None
     return from_text(text_of(scalar, of_type), of_type)
 
 
@@ -105,12 +105,12 @@ def _micros(text: str) -> int:
 
 
 def _outside(number: int, epoch: date, unit: timedelta) -> int:
-    """A number told instead of a time; a time that has a date is told by that only."""
+    """The number of a time outside the calendar; a time inside it must be written as one."""
     try:
         moment = epoch + number * unit
     except OverflowError:
         return number
-    raise ValueError(f"{moment} is told as the number {number}")
+    raise ValueError(f"{moment} is written as the number {number}")
 
 
 def from_text(text: str | None, column_type: ColumnType) -> Value:

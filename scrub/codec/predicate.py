@@ -13,19 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scrub.codec.arrow_types import to_arrow
-from scrub.model.predicate import (
-    And,
-    ColumnTerm,
-    Comparison,
-    IsIn,
-    IsNull,
-    LiteralTerm,
-    Node,
-    Not,
-    Operator,
-    Or,
-    Term,
-)
+from scrub.model import predicate
+from scrub.model.predicate import Node, Operator, Term
 
 _COMPARE = {
     Operator.EQUAL: pc.equal,
@@ -54,33 +43,33 @@ def truth(node: Node, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
 def evaluate(node: Node, batch: pa.RecordBatch) -> pa.Array:
     """One value per row, NULL included."""
     match node:
-        case ColumnTerm(name=name):
+        case predicate.ColumnTerm(name=name):
             column = batch.column(name)
             return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        case LiteralTerm():
+        case predicate.LiteralTerm():
             return pa.repeat(_scalar(node), batch.num_rows)
-        case Comparison(left=left, operator=operator, right=right):
+        case predicate.Comparison(left=left, operator=operator, right=right):
             return _compare(left, operator, right, batch)
-        case IsNull(term=term):
+        case predicate.IsNull(term=term):
             # A NULL index of a dictionary has no value to be valid or not: it is NULL as well.
             valid = _for_each_value(batch.column(term.name), pc.is_valid)
             return pc.invert(valid.fill_null(False))
-        case IsIn(term=term, values=values):
+        case predicate.IsIn(term=term, values=values):
             wanted = pa.array(values, to_arrow(term.type))
             return _for_each_value(batch.column(term.name), lambda v: _is_in(v, wanted))
-        case Not(operand=operand):
+        case predicate.Not(operand=operand):
             return pc.invert(evaluate(operand, batch))
-        case And(operands=operands):
+        case predicate.And(operands=operands):
             return reduce(pc.and_kleene, (evaluate(operand, batch) for operand in operands))
-        case Or(operands=operands):
+        case predicate.Or(operands=operands):
             return reduce(pc.or_kleene, (evaluate(operand, batch) for operand in operands))
 
 
 def _compare(left: Term, operator: Operator, right: Term, batch: pa.RecordBatch) -> pa.Array:
-    if isinstance(left, LiteralTerm) and isinstance(right, ColumnTerm):
+    if isinstance(left, predicate.LiteralTerm) and isinstance(right, predicate.ColumnTerm):
         left, operator, right = right, _MIRRORED.get(operator, operator), left
     compare = _COMPARE[operator]
-    if isinstance(left, ColumnTerm) and isinstance(right, LiteralTerm):
+    if isinstance(left, predicate.ColumnTerm) and isinstance(right, predicate.LiteralTerm):
         scalar = _scalar(right)
         return _for_each_value(batch.column(left.name), lambda v: compare(v, scalar))
     return compare(evaluate(left, batch), evaluate(right, batch))
@@ -98,5 +87,5 @@ def _is_in(values: pa.Array, wanted: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_valid(values), pc.is_in(values, value_set=wanted), None)
 
 
-def _scalar(literal: LiteralTerm) -> pa.Scalar:
+def _scalar(literal: predicate.LiteralTerm) -> pa.Scalar:
     return pa.scalar(literal.value, to_arrow(literal.type))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that a column cannot hold: what the physical check rejects, and nobody else believes.
+"""Finds values that a column cannot hold: the physical check rejects them.
 
 A rejected value is evidence of nothing. The physical check reports it, the index check leaves
 undecided what follows from it, and a repair does not write it anywhere. All of them ask here.
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from scrub.codec.arrow_text import octets_of
+from scrub.codec.arrow_text import bytes_of_scalar
 from scrub.model.table import Column
 
 Rows = NDArray[np.int64]
@@ -85,7 +85,7 @@ def _rows_not_utf8(array: Any) -> Rows:
 def bad_octet(scalar: pa.Scalar) -> int:
     """Where a string stops being UTF-8; -1 if it does not."""
     try:
-        octets_of(scalar).decode("utf-8")
+        bytes_of_scalar(scalar).decode("utf-8")
     except UnicodeDecodeError as error:
         return error.start
     return -1

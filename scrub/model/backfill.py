@@ -10,11 +10,11 @@ from scrub.model.build import Method, State
 
 CANCELLED = "cancelled"
 DROPPED = "dropped"
-"""Why an index is gone that somebody wanted to go."""
+"""Why an index is gone that a user removed."""
 
 
 def one_a_line(head: str, named: Sequence[str], more: int) -> str:
-    """A reason that names several things, each in its line; no value of a row begins a new one."""
+    """A reason that names several things, one in a line; line breaks in values are escaped."""
     lines = [line.replace("\n", "\\n") for line in named]
     if len(lines) == 1 and not more:
         return f"{head} {lines[0]}"
@@ -23,7 +23,7 @@ def one_a_line(head: str, named: Sequence[str], more: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillRequest:
-    """Indexes of one table, and how gently to build them."""
+    """The indexes of one table to build, and how gently."""
 
     table: str
     indexes: tuple[str, ...]
@@ -50,7 +50,7 @@ class BackfillPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillStatus:
-    """A build as it is now."""
+    """A build as it is now; of several indexes only while they share one state."""
 
     table: str
     indexes: tuple[str, ...]
@@ -85,3 +85,18 @@ class BackfillStatus:
         if self.rows_expected is None:
             return None
         return max(0, self.rows_expected - self.rows) / self.rows_a_second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillResult:
+    """How a run ended, for each index."""
+
+    builds: tuple[BackfillStatus, ...]
+    unchecked: tuple[str, ...] = ()  # not published, and no defect was found in them either
+
+    @property
+    def exit_code(self) -> int:
+        """0 if all are public, 1 if rows are in the way of one, 3 if one could not be checked."""
+        left = [build for build in self.builds if build.state is not State.PUBLIC]
+        is_refused = any(not {*build.indexes} <= {*self.unchecked} for build in left)
+        return 1 if is_refused else 3 if left else 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an index comes to be while its table is written to: methods, states, and what follows what.
+"""How an index is built while its table is written to: methods, states, and their order.
 
-In each state, writers of the table do one of four things with the index; the builder advances only
-when every writer that could still do otherwise is gone.
+The state says what writers of the table do to the index. The builder advances only when all writers
+that may still act as in an earlier state have ended.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from enum import StrEnum
 class Method(StrEnum):
     """The two ways to build an index in a database."""
 
-    INIT_PUT = "init_put"  # writers keep the new index while it is filled
+    INIT_PUT = "init_put"  # writers keep the new index up to date while it is filled
     MERGE = "merge"  # writers keep a temporary one, which is merged in afterwards
 
 
@@ -35,17 +35,17 @@ class Duty(StrEnum):
     """What a write to the table does to an index."""
 
     NOTHING = "nothing"
-    DELETE = "delete"  # what is there of the row is gone; nothing is put
-    TOMBSTONE = "tombstone"  # what is deleted leaves a tombstone; nothing is put
+    DELETE = "delete"  # the entry of the row is deleted; nothing is put
+    TOMBSTONE = "tombstone"  # a deleted entry leaves a tombstone; nothing is put
     PUT_AND_TOMBSTONE = "put_and_tombstone"
     PUT_AND_DELETE = "put_and_delete"
-    RECORD = "record"  # put, and leave a tombstone, in a temporary index: it preserves deletes
-    ENFORCE = "enforce"  # put and delete, and refuse what a unique index forbids
+    RECORD = "record"  # put, and leave tombstones, in a temporary index that preserves deletes
+    ENFORCE = "enforce"  # put and delete, and refuse duplicates in a unique index
 
 
 @dataclass(frozen=True, slots=True)
 class Duties:
-    """What writers owe the new index and the temporary one."""
+    """What writers do to the new index and to the temporary one."""
 
     index: Duty
     temporary: Duty = Duty.NOTHING
@@ -78,11 +78,11 @@ DUTIES: Mapping[Method, Mapping[State, Duties]] = {
 
 
 def duties_in(method: Method, state: State) -> Duties:
-    """What writers owe the indexes; nothing any more once a build is being reversed."""
+    """What writers do to the indexes: nothing once a build is being reversed."""
     return DUTIES[method].get(state, Duties(Duty.NOTHING))
 
 
 def next_state(method: Method, state: State) -> State:
-    """What follows a state when its work is done."""
+    """The state after this one."""
     order = list(DUTIES[method])
     return order[order.index(state) + 1]

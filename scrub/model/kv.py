@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table and its indexes as key-value pairs in CockroachDB's encoding: what each pair should be.
+"""The layout of a table and its indexes as key-value pairs in CockroachDB's encoding.
 
 Columns are known by their ids, as in the bytes. `docs/key-value.md` describes the format.
 """
@@ -123,3 +123,13 @@ class KvTable:
     @cached_property
     def by_id(self) -> dict[int, KvColumn]:
         return {column.id: column for column in self.columns}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChoice:
+    """Keys that begin with one of the prefixes: only these are looked at, or only the others."""
+
+    prefixes: tuple[bytes, ...] = ()
+    wanted: bool = False
+    entries: tuple[bytes, ...] | None = None
+    """Of pairs without a value, those whose keys begin so are skipped; None: all of them."""

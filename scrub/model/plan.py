@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from scrub.errors import ScrubError
+from scrub.model.kv import KeyChoice
 from scrub.model.relation import RelationFacts
 from scrub.model.request import Engine, Strategy
 from scrub.model.table import Index, Table
@@ -27,6 +28,7 @@ class IndexPlan:
     side: Side
     notes: tuple[str, ...] = ()  # ignored columns, lag, missing snapshot: part of the coverage
     ignored: tuple[str, ...] = ()  # columns of the index's relation that the catalog does not name
+    in_store: bool = False  # whether the database that holds both sides compares them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,22 @@ class PhysicalPlan:
 
     columns: tuple[str, ...]  # what is read for it: all that the catalog names
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairRelation:
+    """A relation that holds pairs of a table, and which of its pairs these are."""
+
+    side: Side
+    keys: KeyChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairsPlan:
+    """How the pairs of a table in key-value layout are read."""
+
+    relations: tuple[PairRelation, ...]  # the first holds the rows
+    are_files: bool = False  # whether tasks can open what Spark reads, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +66,15 @@ class TablePlan:
     physical: PhysicalPlan | None = None
     where: str | None = None
     notes: tuple[str, ...] = ()
+    pairs: PairsPlan | None = None  # set for a table in key-value layout
+
+    @property
+    def snapshot(self) -> str:
+        """What was pinned of the table, or of all relations that hold its pairs."""
+        if self.pairs is None:
+            return self.side.facts.snapshot.label
+        labels = [relation.side.facts.snapshot.label for relation in self.pairs.relations]
+        return ", ".join(dict.fromkeys(labels))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +91,7 @@ class NotChecked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WalkedIndex:
+class OwnIndexPlan:
     """An index of the database itself, which the database is asked to walk through."""
 
     table: str
@@ -81,7 +108,7 @@ class CheckPlan:
     strategy: Strategy
     tables: tuple[TablePlan, ...]
     not_checked: tuple[NotChecked, ...] = ()
-    walked: tuple[WalkedIndex, ...] = ()
+    own_indexes: tuple[OwnIndexPlan, ...] = ()
 
     @property
     def errors(self) -> tuple[ScrubError, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The expressions that mean the same in every engine, as plain values that tasks can be sent.
+"""Expressions that mean the same in every engine, as plain values that can be sent to tasks.
 
 A term has a value, a predicate is true, false or NULL. Operands of one comparison have one type
 (integers may differ in width), so no engine's rules for casting come into play.
@@ -93,23 +93,6 @@ Predicate = Comparison | IsNull | IsIn | Not | And | Or
 Node = Term | Predicate
 
 
-def type_of(node: Node) -> ColumnType:
+def node_type(node: Node) -> ColumnType:
     """The type of what the node evaluates to."""
     return node.type if isinstance(node, ColumnTerm | LiteralTerm) else BOOLEAN
-
-
-def columns_of(node: Node) -> frozenset[str]:
-    """The columns that a batch must have for the node to be evaluated."""
-    match node:
-        case ColumnTerm(name=name):
-            return frozenset((name,))
-        case LiteralTerm():
-            return frozenset()
-        case Comparison(left=left, right=right):
-            return columns_of(left) | columns_of(right)
-        case IsNull(term=term) | IsIn(term=term):
-            return columns_of(term)
-        case Not(operand=operand):
-            return columns_of(operand)
-        case And(operands=operands) | Or(operands=operands):
-            return frozenset().union(*map(columns_of, operands))

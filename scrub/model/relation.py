@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a store says about a relation at one snapshot, before any row is read."""
+"""Facts about a relation at one snapshot, known before any row is read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -49,6 +49,10 @@ class Split:
         if self.row_groups is None:
             return self.uri
         return f"{self.uri} (row groups {self.row_groups[0]}-{self.row_groups[-1]})"
+
+
+Splits = Sequence[Split]
+"""Some splits of one relation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,14 +15,36 @@ Entry = Mapping[str, Value]
 
 
 class ActionKind(StrEnum):
-    """How an index is brought to agree with its table; each is taken back by its opposite."""
+    """How an index is made to agree with its table; each change is undone by its opposite."""
 
     PUT = "put"  # the entry that a row lacks
     DELETE = "delete"  # an entry that no row has
     REPLACE = "replace"  # stored columns that are wrong
     KEEP_ONE = "keep_one"  # of several copies
     REINDEX = "reindex"  # an index of the database's own, as a whole
-    RECOVER = "recover"  # a row that the table lost, as its indexes tell it
+    RECOVER = "recover"  # a row that the table lost, as its indexes hold it
+
+    @property
+    def turn(self) -> int:
+        """When actions of this kind are applied: see `_TURNS`."""
+        return _TURNS.index(self)
+
+
+_TURNS = (
+    ActionKind.DELETE,
+    ActionKind.REPLACE,
+    ActionKind.KEEP_ONE,
+    ActionKind.PUT,
+    ActionKind.RECOVER,
+    ActionKind.REINDEX,
+)
+"""The order in which actions are applied.
+
+Deletes come first and puts last, because in a unique index both may concern one place: the old
+entry has to make room. A replacement takes all copies of the old entry with it, so it precedes
+KEEP_ONE: those copies are then already gone. The other way round, KEEP_ONE would meet an entry that
+no row demands and report that the row has changed. Rows and whole indexes follow the entries.
+"""
 
 
 class ActionOutcome(StrEnum):
@@ -163,7 +184,7 @@ class RepairReport:
 
     @property
     def left(self) -> tuple[DoneAction, ...]:
-        """Actions whose place is still not in order."""
+        """Actions whose place is still differ."""
         return tuple(one for one in self.done if one.in_order is False)
 
     @property
@@ -193,38 +214,3 @@ class RepairReport:
         if is_planned or self.plan.refusals or is_left:
             return 1
         return 3 if self.is_incomplete or self.no_after else 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoneChange:
-    """A change that was taken back, or could not be."""
-
-    index: str
-    kind: ActionKind
-    primary_key: Entry | None
-    outcome: ActionOutcome
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RememberedChange:
-    """A change that a run did, as the journal has it."""
-
-    index: str
-    kind: ActionKind
-    before: Entry | None
-    after: Entry | None
-    undone_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoReport:
-    """An undo; without `run`, nothing was changed."""
-
-    of: str
-    table: str
-    started: datetime
-    changes: tuple[RememberedChange, ...]  # that the run did and that are not taken back yet
-    undone_by: tuple[str, ...] = ()  # the runs that took others of its changes back
-    run: str | None = None
-    done: tuple[UndoneChange, ...] = ()

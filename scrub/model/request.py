@@ -6,10 +6,6 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from scrub.model.table import Table
-
-CHECKS = ("index", "physical")
-
 
 class Engine(StrEnum):
     """Who scans: the task itself (native), or Spark SQL's built-in functions."""
@@ -54,13 +50,6 @@ class CheckRequest:
     all_defects: Path | None = None  # every defect goes here as JSON lines, whatever the limit
     fresh: bool = False  # do not resume an interrupted check
     being_built: bool = False  # check indexes that are not published yet: the gate before that
-
-    def checks_of(self, table: Table) -> tuple[str, ...]:
-        """The checks of one table: those asked for, or those that its layout makes cheap.
-
-        Pairs are decoded whatever is checked; of columns, the index check reads only some.
-        """
-        return self.checks or (CHECKS if table.kv is not None else ("index",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ DATABASE_PATH = "pg_catalog, pg_temp"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table; nothing about it is trusted before it was checked."""
+    """A column of a table, as the catalog declares it."""
 
     name: str
     type: ColumnType
@@ -92,7 +92,7 @@ class Index:
     nulls: Nulls = Nulls.KEEP
     reflects: Reflects | None = None
     dialect: str = "spark"  # of its expressions; "postgres" leaves them to the table's database
-    native: bool = False  # the database's own: `relation` is its name there, which knows the rest
+    is_own: bool = False  # the database maintains it and knows its columns; see `relation`
     line: int = 0
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a row of a table puts into an index, as Spark evaluates it."""
+"""Spark expressions for the index entry that a row of a table should have."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -16,7 +16,7 @@ def type_of(column: EntryColumn) -> ColumnType:
 
 
 def expected_value(column: EntryColumn) -> Column:
-    """What a row of the table puts into this column of its entry."""
+    """The value of this column in the entry that a row should have."""
     value = F.expr(column.source) if column.is_expression else named(column.source)
     return value.cast(str(type_of(column))) if column.is_expression else value
 

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from scrub.errors import StoreUnavailable
+from scrub.errors import StoreUnavailable, first_line
 
 _FILE_IN_MESSAGE = re.compile(
     r"(?:Encountered error while reading file|Error while reading file) (\S+?)\.? ", re.DOTALL
@@ -83,7 +83,7 @@ def condition(error: PySparkException) -> str:
     if named := error.getCondition() if hasattr(error, "getCondition") else None:
         return named
     # An exception that PySpark does not know keeps only what Java says of it.
-    told = _CONDITION.match(next(iter(str(error).splitlines()), ""))
+    told = _CONDITION.match(first_line(error))
     return told[1] if told else type(error).__name__
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Getting a Spark session: an active one is borrowed and never stopped, else one is started."""
+"""Provides a Spark session: borrows an active one and never stops it, or starts one."""
 
 import os
-import re
 import shutil
 import signal
 import socket
@@ -14,42 +13,19 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from scrub.errors import SparkUnavailable
+from scrub.errors import SparkUnavailable, first_line
 from scrub.model.request import SparkOptions
 from scrub.model.table import UTC
-from scrub.spark.class_archive import using_archive
 from scrub.spark.launching import ended_if_interrupted, has_ended
-from scrub.spark.time_zone import SETTING as TIME_ZONE
+from scrub.spark.session_settings import LOCAL, OF_FEW_ROWS, TIME_ZONE, defaults
 from scrub.spark.told_values import values_not_told
 
 _CONNECT_SECONDS = 5
 _LOG_LINES_SHOWN = 3
-_LOCAL = re.compile(r"local(\[[^]]*\])?")
-_OWN_SESSION = {
-    "spark.app.name": "scrub",
-    "spark.driver.memory": "2g",
-    "spark.log.level": "ERROR",
-    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-"""Settings for a session of our own, where the user says nothing else."""
-_OF_FEW_ROWS = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""Compiling a plan takes longer than interpreting it for some thousands of rows."""
-FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
-JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
-"""Beside `spark.driver.extraJavaOptions`, which are the user's."""
-_EXECUTORS_JAVA_OPTIONS = "spark.executor.defaultJavaOptions"
-_NO_LANGUAGE = ("-Duser.language=en", "-Duser.country=US", "-Duser.variant=")
-"""Letters are cased, and ORC's clocks read, as the catalog says, not as the machine is set up."""
 
 
 @contextmanager
@@ -59,10 +35,10 @@ def spark_session(
     few_rows: bool = False,
     time_zone: str = UTC,
 ) -> Iterator[SparkSession]:
-    """The session given, the active one, or one of our own that ends with the block.
+    """The given session, the active one, or a new one that ends with the block.
 
-    One of our own is in the time zone; one that is borrowed is in whatever zone it is, see
-    `in_time_zone`. For few rows, one of our own is made to start fast rather than to run fast.
+    A new session uses the time zone; a borrowed one keeps its own, see `in_time_zone`. With
+    `few_rows`, a new session is configured to start fast rather than to run fast.
     """
     with nullcontext() if options.verbose else values_not_told():
         active = given or SparkSession.getActiveSession() or _of_another_thread()
@@ -86,7 +62,7 @@ def _own_session(options: SparkOptions, few_rows: bool, time_zone: str) -> Itera
 
 
 def _stop(session: SparkSession) -> None:
-    """End a session; of one whose JVM has gone, PySpark has to be told to forget it."""
+    """Stop a session. If its JVM has ended, make PySpark forget it."""
     with suppress_end():
         session.stop()
     if not is_connect(session) and has_ended():
@@ -116,14 +92,14 @@ def _quietly(stop: Callable[[], object]) -> None:
 
 @contextmanager
 def suppress_end() -> Iterator[None]:
-    """Go on when a session that is to be tidied up has ended: there is nothing to tidy."""
+    """Ignore errors of a session that has already ended: there is nothing to clean up."""
     with suppress(Py4JError, ConnectionError):
         yield
 
 
 @contextmanager
 def _handlers_kept() -> Iterator[None]:
-    """Ctrl-C does afterwards what it did before; a session of PySpark's takes it for itself."""
+    """Restore the handler of Ctrl-C after the block: PySpark replaces it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -150,7 +126,7 @@ def shares_python(spark: SparkSession) -> bool:
         return False
     master = spark.conf.get("spark.master", None) or ""
     python = shutil.which(spark.sparkContext.pythonExec) or ""
-    return _LOCAL.fullmatch(master) is not None and Path(python) == Path(sys.executable)
+    return LOCAL.fullmatch(master) is not None and Path(python) == Path(sys.executable)
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -173,7 +149,7 @@ def _start(options: SparkOptions, few_rows: bool, time_zone: str) -> SparkSessio
     if not options.remote:
         require_java()
     builder = SparkSession.builder
-    settings = _defaults(options, few_rows, time_zone) | dict(options.conf)
+    settings = defaults(options, few_rows, time_zone) | dict(options.conf)
     # Not for the machine or its administrator to choose: the catalog says what expressions mean.
     for key, value in (settings | {TIME_ZONE: time_zone}).items():
         builder = builder.config(key, value)
@@ -201,35 +177,7 @@ def _start(options: SparkOptions, few_rows: bool, time_zone: str) -> SparkSessio
 
 
 def _say_nothing(*_: object) -> None:
-    """In place of what prints a traceback."""
-
-
-def _defaults(options: SparkOptions, few_rows: bool, time_zone: str = UTC) -> dict[str, str]:
-    """Our settings, where nobody else had a say: spark-submit and servers bring their own."""
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
-        return {}
-    if options.remote:
-        return {k: v for k, v in _OWN_SESSION.items() if k.startswith("spark.sql")}
-    if _has_conf_files():
-        return dict(_OWN_SESSION)
-    meaning = [*_NO_LANGUAGE, f"-Duser.timezone={time_zone}"]
-    return _OWN_SESSION | {
-        JAVA_OPTIONS: " ".join([*_java_options(options, few_rows), *meaning]),
-        _EXECUTORS_JAVA_OPTIONS: " ".join(meaning),
-    }
-
-
-def _java_options(options: SparkOptions, few_rows: bool) -> list[str]:
-    java = using_archive()
-    if few_rows and options.short_lived and _is_local(options):
-        java.append(FIRST_COMPILER_ONLY)  # later sessions of a process have the same JVM
-    return java
-
-
-def _has_conf_files() -> bool:
-    """Whether an administrator's files may name options of the JVM, which ours would replace."""
-    elsewhere = {"SPARK_HOME", "SPARK_CONF_DIR"} & os.environ.keys()
-    return bool(elsewhere) or Path(pyspark.__file__).with_name("conf").exists()
+    """Replaces a handler that prints tracebacks."""
 
 
 def _interpret_plans(session: SparkSession) -> None:
@@ -237,17 +185,11 @@ def _interpret_plans(session: SparkSession) -> None:
     if "PYSPARK_GATEWAY_PORT" in os.environ or is_connect(session):
         return
     known = session.sparkContext.getConf()
-    if _LOCAL.fullmatch(known.get("spark.master") or "") is None:
+    if LOCAL.fullmatch(known.get("spark.master") or "") is None:
         return
-    for key, value in _OF_FEW_ROWS.items():
+    for key, value in OF_FEW_ROWS.items():
         if not known.contains(key):
             session.conf.set(key, value)
-
-
-def _is_local(options: SparkOptions) -> bool:
-    """Whether this process is all of Spark; executors elsewhere take long to start anyway."""
-    master = options.master or dict(options.conf).get("spark.master", "local[*]")
-    return _LOCAL.fullmatch(master) is not None
 
 
 def _master_is_configured(options: SparkOptions) -> bool:
@@ -289,7 +231,7 @@ def _require_reachable(address: str) -> None:
 
 @contextmanager
 def _noise_aside(verbose: bool) -> Iterator[Path | None]:
-    """Start Spark's JVM with its standard error in a file: it inherits ours otherwise."""
+    """Redirect standard error to a file while the JVM starts, which inherits it."""
     if verbose:
         yield None
         return
@@ -310,4 +252,4 @@ def _noise_aside(verbose: bool) -> Iterator[Path | None]:
 def _tail(log: Path | None, error: Exception) -> str:
     lines = log.read_text(errors="replace").splitlines() if log else []
     telling = [line for line in lines if "Exception" in line or "ERROR" in line]
-    return "\n".join(telling[-_LOG_LINES_SHOWN:]) or str(error).splitlines()[0]
+    return "\n".join(telling[-_LOG_LINES_SHOWN:]) or first_line(error)

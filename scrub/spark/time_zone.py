@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions in which expressions are evaluated in the time zone that the catalog names.
 
-A borrowed session keeps its own zone. What it has to evaluate, a copy of it does: same settings,
-views and cluster, another zone.
+A borrowed session keeps its own zone. Expressions are evaluated in a copy of it that has the same
+settings, views and cluster, but another zone.
 """
 
 from collections.abc import Iterator
@@ -10,22 +10,24 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
+from scrub.spark.session import is_connect, parallelism
+from scrub.spark.session_settings import TIME_ZONE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SETTING = "spark.sql.session.timeZone"
+SETTING = TIME_ZONE
 
 
 class ZoneNotToBeHad(StoreUnavailable):
-    """A session whose time zone is another one, and that cannot be copied."""
+    """The session has another time zone and cannot be copied."""
 
 
 @contextmanager
 def in_time_zone(spark: "SparkSession", zone: str, needed: bool = True) -> "Iterator[SparkSession]":
-    """A session that evaluates in the zone; the one given is left as it is.
+    """A session that evaluates in this time zone; the given session is not changed.
 
-    Where nothing depends on the zone, the one given will do if it cannot be copied.
+    If nothing depends on the zone (not `needed`), the given session is used when copying fails.
     """
     own_zone = spark.conf.get(SETTING)
     session: AbstractContextManager[SparkSession] = nullcontext(spark)
@@ -45,11 +47,9 @@ def in_time_zone(spark: "SparkSession", zone: str, needed: bool = True) -> "Iter
 
 
 def zone_of_jvms(spark: "SparkSession") -> str | None:
-    """The zone that the JVMs of tasks are set to; None if it cannot be told, or is not one."""
+    """The time zone of the JVMs that run tasks; None if it is unknown, or if they differ."""
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
-
-    from scrub.spark.session import parallelism
 
     asked = F.java_method(F.lit("java.time.ZoneId"), F.lit("systemDefault"))
     tasks = max(parallelism(spark), 1)
@@ -61,9 +61,7 @@ def zone_of_jvms(spark: "SparkSession") -> str | None:
 
 
 def _copy(spark: Any, zone: str) -> "AbstractContextManager[SparkSession]":
-    """A session like this one in another zone, for as long as the block lasts."""
-    from scrub.spark.session import is_connect
-
+    """A copy of the session in another zone, which lives as long as the block."""
     if is_connect(spark):
         copy, lasting = spark.cloneSession(), _released
     else:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PySpark writes an error that a row raised to standard error, with the value in it.
+"""Keeps PySpark from printing values of rows to standard error.
 
-It does so for every error, also for one that is caught, told in a sentence in the report, and
-there without the value if `--redact` was asked for.
+PySpark prints every error that a row raises, with the value, even if the error is caught and
+reported without the value because of `--redact`.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 @contextmanager
 def values_not_told() -> Iterator[None]:
-    """Within the block, PySpark keeps what a row raised to the error itself."""
+    """Within the block, PySpark does not print errors of rows; it only raises them."""
     # By PySpark's own call: one that somebody else makes first is not of the class it needs.
     loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
     before = [logger.disabled for logger in loggers]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from scrub.errors import SparkUnavailable
 from scrub.model.predicate import ColumnTerm, Node
-from scrub.model.relation import RelationFacts, Split
+from scrub.model.relation import RelationFacts, Splits
 from scrub.model.request import AsOf
 from scrub.model.table import Column
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 SessionProvider = Callable[[], "SparkSession"]
 """Starts Spark when called; a store that can answer without a session never calls it."""
+
+
+def no_session() -> "SparkSession":
+    """The provider for reads that never need Spark."""
+    raise SparkUnavailable("this is read without Spark")
 
 
 class ReadableStore(Protocol):
@@ -29,28 +35,27 @@ class ReadableStore(Protocol):
 
         `columns` is what the catalog expects; formats that store no types (CSV, JSON) take them
         from there. Raises RelationMismatch when there is no such relation or version, and
-        StoreUnavailable when it cannot be told.
+        StoreUnavailable when the store cannot be asked. A file that cannot be read is no error
+        here: it becomes a split, and the run names it. A store without versions refuses `as_of`
+        with a UsageError that says it has no versions.
         """
 
     def frame(
-        self,
-        spark: "SparkSession",
-        facts: RelationFacts,
-        columns: Sequence[Column],
-        splits: Sequence[Split],
+        self, spark: "SparkSession", facts: RelationFacts, columns: Sequence[Column], splits: Splits
     ) -> "DataFrame":
         """Read columns, in the catalog's types, of some splits through Spark.
 
-        A column that a file lacks is NULL. `splits` is ignored by sources that have none.
+        A column that a file lacks is NULL. `splits` is ignored by sources that have none. Raises
+        UnreadableSplit, with the split's name, for a file that is gone or damaged.
         """
 
     def close(self) -> None:
-        """Let go of what pinning holds; snapshots that are not lasting end here."""
+        """Release what pinning holds. Snapshots that are not lasting end here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What an index says of itself: the version of its table that it shows, if it follows it."""
+    """Which version of its table an index shows, if it follows the table."""
 
     shown: int | None = None
     being_built: bool = False  # it is not yet meant to be read
@@ -66,25 +71,25 @@ class FollowedStore(Protocol):
 
 @runtime_checkable
 class KeepingStore(Protocol):
-    """A store in which functions of scrub's own may keep indexes while their table is written."""
+    """A store in which triggers that scrub installed may maintain indexes."""
 
     def upkeep(self, table: str, index: str) -> "Upkeep":
-        """How what keeps an index fits its table by now; both are relations that were pinned."""
+        """Whether the triggers of an index still fit its table; both relations are pinned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What is to be said of it, in words; nothing, if all is well or others keep the index."""
+    """What the triggers of an index need, in words; empty if nothing, or if there are none."""
 
     to_renew: tuple[str, ...] = ()  # what new functions would put in order
     to_check: tuple[str, ...] = ()  # what only another build, or a repair, would
 
 
 @dataclass(frozen=True, slots=True)
-class EntrySource:
-    """Entries of an index as one relation tells them: expected of a table, actual of an index.
+class ComparedSide:
+    """How one relation produces entries: the table the expected ones, the index the actual ones.
 
-    Their columns are called p0, p1, ... for the primary key and c0, c1, ... for what is beside it.
+    Their columns are called p0, p1, ... for the primary key and c0, c1, ... for the other columns.
     """
 
     facts: RelationFacts
@@ -94,8 +99,8 @@ class EntrySource:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """How many entries both sides have, and whether there is anything to name."""
+class ComparedEntries:
+    """How many entries both sides have, and how many differ."""
 
     expected: int
     actual: int
@@ -109,24 +114,24 @@ class Compared:
 
 @runtime_checkable
 class ComparingStore(Protocol):
-    """A store that compares two of its own relations by itself, so that no row need be moved."""
+    """A store that can compare two of its own relations without moving rows."""
 
-    def compare(self, expected: EntrySource, actual: EntrySource) -> Compared:
+    def compare(self, expected: ComparedSide, actual: ComparedSide) -> ComparedEntries:
         """Count the entries of both sides and what differs; raises StoreUnavailable."""
 
     def entries_that_differ(
-        self, expected: EntrySource, actual: EntrySource, compared: Compared
+        self, expected: ComparedSide, actual: ComparedSide, compared: ComparedEntries
     ) -> pa.Table:
-        """Both sides' entries of every row that is not the same on both, or not there once.
+        """The entries of both sides for every row whose entries differ or occur more than once.
 
-        A column `expected` tells the sides apart.
+        The column `expected` is true for entries of the table's side.
         """
 
-    def entries_sharing(self, expected: EntrySource, key: Sequence[str]) -> pa.Table:
-        """The entries whose columns `key`, none of them NULL, another one has too."""
+    def entries_sharing(self, expected: ComparedSide, key: Sequence[str]) -> pa.Table:
+        """The entries that share the values of `key`, none of them NULL, with another entry."""
 
-    def keys_rejected(self, expected: EntrySource, columns: Sequence[Column]) -> pa.Table:
+    def keys_rejected(self, expected: ComparedSide, columns: Sequence[Column]) -> pa.Table:
         """The primary keys, p0, p1, ..., of rows with a value that one of the columns cannot hold.
 
-        `expected` tells where the rows are; what it demands of them does not matter.
+        `expected` names the relation of the rows; its conditions are not applied.
         """

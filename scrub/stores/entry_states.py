@@ -1,24 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What conditional writes do to the entries of a few keys: pure, whoever stores them.
+"""Conditional writes of the entries of a few keys: pure, whoever stores them.
 
-A store that has no conditional statement of its own reads what is there, asks here what becomes of
-each entry, and commits the difference.
+Every write says what it expects to find. There is no plain put. A store reads what is there, asks
+here what becomes of each entry, and commits the difference, all at one moment. An entry that finds
+something else in its place is left alone and reported as a conflict; it does not stop the others.
+Equality is that of checks: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0.
 """
 
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import pyarrow as pa
 
 from scrub.model.entry_shape import EntryShape, Tombstones
-from scrub.stores.writing import Outcome
 
 Values = tuple[Hashable, ...]
 _NAN = "not a number"  # no float, so that it equals itself only
 
 DAMAGED: Values = ("a value that its column cannot hold",)
 """What a row demands that proves nothing: no entry follows from it, and no entry is wrong."""
+
+
+class Outcome(StrEnum):
+    """What became of one entry."""
+
+    WRITTEN = "written"  # put, replaced or deleted, as was asked
+    UNCHANGED = "unchanged"  # it was like that already
+    CONFLICT = "conflict"  # something else is there
 
 
 def comparable(entries: pa.Table) -> list[Values]:
@@ -97,6 +107,10 @@ class EntryStates:
         return states
 
     def init_put(self, values: Values, given: int, fail_on_tombstones: bool) -> Outcome:
+        """Write an entry where there is none.
+
+        A tombstone counts as none, or with `fail_on_tombstones` as a conflict.
+        """
         there = self._there(values)
         if any(held.values == values and not held.marked for held in there):
             return Outcome.UNCHANGED
@@ -105,7 +119,11 @@ class EntryStates:
         self._replace(there, _Held(values, given=given), given)
         return Outcome.WRITTEN
 
-    def delete(self, values: Values, given: int) -> Outcome:
+    def delete_if_equal(self, values: Values, given: int) -> Outcome:
+        """Delete an entry that is still as given, with all copies.
+
+        Where the relation keeps tombstones, one takes its place.
+        """
         there = self._there(values)
         equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
         if equal:
@@ -114,7 +132,11 @@ class EntryStates:
         absent = all(map(self._is_tombstone, there))
         return Outcome.UNCHANGED if absent else Outcome.CONFLICT
 
-    def replace(self, before: Values, after: Values, given: int) -> Outcome:
+    def replace_if_equal(self, before: Values, after: Values, given: int) -> Outcome:
+        """Replace an entry that is still as given by another one of the same key.
+
+        UNCHANGED where `after` already exists; CONFLICT also where there is nothing.
+        """
         if identity(self.shape, before) != identity(self.shape, after):
             raise ValueError("an entry can only be replaced by one of the same key")
         there = self._there(before)
@@ -166,11 +188,6 @@ class EntryStates:
     def add(self, values: Values, given: int) -> None:
         """One more copy of an entry, whatever is there: for those who count copies."""
         self._replace([], _Held(values, given=given), given)
-
-    def number_found(self, values: Values) -> int | None:
-        """The entry with the key of `values`: its number among those found."""
-        there = [held for held in self._there(values) if not self._is_tombstone(held)]
-        return there[0].found if there else None
 
     @property
     def new(self) -> list[tuple[int, bool]]:

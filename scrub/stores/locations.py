@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths and URIs: what is local, how Arrow opens it, and how Spark is told of it.
+"""Paths and URIs: which are local, how Arrow opens them, and how they are passed to Spark.
 
 A local file is known by its plain path, where a percent sign is just a percent sign; a `file:` URI
 is decoded once, when it comes in. Any other URI stays as it is.

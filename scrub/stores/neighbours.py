@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to say when a relation is not there: what is, and which of it was probably meant."""
+"""The error for a missing relation: what exists beside it, and what was probably meant."""
 
-import difflib
 from collections.abc import Mapping
 
 import pyarrow.fs as pafs
 
+from scrub.catalog.spelling import closest, did_you_mean
 from scrub.errors import RelationMissing, StoreUnavailable
 from scrub.stores.locations import join, open_filesystem
-
-_SHOWN_MAX = 8
 
 
 def no_such_relation(
@@ -26,12 +24,10 @@ def no_such_relation(
         and (marker is None or _holds(filesystem, info.path, marker))
     )
     message = f"there is no {kind} {join(root, relation)}"
-    if close := difflib.get_close_matches(relation, names, n=1):
-        return RelationMissing(message, hint=f"did you mean {close[0]}?", near=close[0])
     if not names:
         return RelationMissing(message, hint=f"there is no {kind} in {root}")
-    more = f" and {len(names) - _SHOWN_MAX} more" if len(names) > _SHOWN_MAX else ""
-    return RelationMissing(message, hint=f"there are: {', '.join(names[:_SHOWN_MAX])}{more}")
+    hint = did_you_mean(relation, names, f"{kind}s")
+    return RelationMissing(message, hint=hint, near=closest(relation, names))
 
 
 def _holds(filesystem: pafs.FileSystem, directory: str, marker: str) -> bool:

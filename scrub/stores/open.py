@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a store of the catalog to one that can be read."""
+"""Opens the stores of a catalog for reading."""
 
 from scrub.errors import UsageError
 from scrub.model.table import Store
@@ -8,12 +8,12 @@ from scrub.stores.unset import UnsetStore
 
 
 def open_store(store: Store) -> ReadableStore:
-    """The store, not yet touched: nothing is read before something is pinned."""
+    """The store for a description in the catalog. Nothing is read before a relation is pinned."""
     if store.unset:
         return UnsetStore(store)
     match store.kind:
         case "delta":
-            from scrub.stores.delta import DeltaStore
+            from scrub.stores.delta.store import DeltaStore
 
             return DeltaStore(store)
         case "postgres":
@@ -21,7 +21,7 @@ def open_store(store: Store) -> ReadableStore:
 
             return PostgresStore(store)
         case "spark":
-            from scrub.stores.spark_source import SparkSource
+            from scrub.stores.files.store import SparkSource
 
             return SparkSource(store)
     known = "delta, postgres or spark"

@@ -75,7 +75,9 @@ class PairRows:
             self.layout.indexes[number, FAMILIES_TO] - self.layout.indexes[number, FAMILIES_FROM]
         )
         if of.unique and families > 1:
-            return "it is unique and has entries of several families, which do not tell their row"
+            return (
+                "it is unique and has entries of several families, which do not identify their row"
+            )
         return None
 
     def is_key_of(self, index: str, key: bytes) -> bool:

@@ -8,16 +8,17 @@ lacks must have a free place.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from scrub.codec.json_values import to_table
+import pyarrow as pa
+
+from scrub.codec.json_values import from_table, to_table
 from scrub.model.entry_shape import EntryShape
+from scrub.model.journal import JournalRecord
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.model.table import Column, Index, Table
 from scrub.stores.entry_states import Values, comparable
-from scrub.stores.repairing import Applied, JournalRecord, Reason
-
-T = TypeVar("T")
+from scrub.stores.repairing import Applied, Reason
 
 DELETE_LAST_COPIES = "--delete-last-copies"
 """What to type to have entries deleted that are all that is left of a row."""
@@ -73,12 +74,13 @@ def plain_shape(table: Table, index: Index) -> EntryShape:
     )
 
 
-def by_key(keys: Sequence[Values], of: Sequence[Values], entries: Sequence[T]) -> list[list[T]]:
-    """For each key those entries that are of it."""
-    found: dict[Values, list[T]] = {}
-    for key, entry in zip(of, entries, strict=True):
-        found.setdefault(key, []).append(entry)
-    return [found.get(key, []) for key in keys]
+def entries_by_key(shape: EntryShape, keys: pa.Table, found: pa.Table) -> list[list[Entry]]:
+    """For each primary key those of the found entries that are of it; see `plain_shape`."""
+    of_key: dict[Values, list[Entry]] = {}
+    of = comparable(found.select([column.name for column in shape.indexed]))
+    for key, entry in zip(of, from_table(found, shape.columns), strict=True):
+        of_key.setdefault(key, []).append(entry)
+    return [of_key.get(key, []) for key in comparable(keys)]
 
 
 def key_names(table: Table, index: Index) -> list[str]:
@@ -93,7 +95,7 @@ def _named(shape: EntryShape, name: str) -> Column:
 
 def kept_indexes(table: Table) -> list[Index]:
     """Those that are relations of their own; the others are the database's affair."""
-    return [index for index in table.indexes if not index.native]
+    return [index for index in table.indexes if not index.is_own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +159,12 @@ def _zeros(index: Index, shape: EntryShape, held: Values) -> dict[str, float]:
 
 def _other_entries(name: str, is_told: bool, held: Sequence[Values]) -> Reason:
     if is_told and not held:
-        return f"index {name} no longer holds the entry that told of the row", "check again"
+        return (
+            f"index {name} no longer holds the entry that the row was derived from",
+            "check again",
+        )
     return (
-        f"index {name} holds other entries of this row than the defects tell",
+        f"index {name} holds other entries of this row than the defects show",
         "check all indexes of the table, and repair from that",
     )
 

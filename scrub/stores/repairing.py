@@ -7,67 +7,27 @@ whatever crashes. Nothing is decided from an older reading.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from scrub.codec.json_values import to_table
 from scrub.model.entry_shape import EntryShape
+from scrub.model.journal import JournalRecord, RunRecord
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Table
-from scrub.stores.entry_states import DAMAGED, EntryStates, Values, comparable, identity
-from scrub.stores.writing import Outcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """A repair or an undo, as the journal knows it."""
-
-    run: str
-    command: str  # "repair" or "undo"
-    table: str
-    started: datetime
-    finished: datetime | None = None
-    undoes: str | None = None  # the run that an undo takes back
-
+from scrub.stores.entry_states import (
+    DAMAGED,
+    EntryStates,
+    Outcome,
+    Values,
+    comparable,
+    identity,
+)
 
 Reason = tuple[str, str]
 """Why something is not done, and what a person can do."""
-
-Image = Mapping[str, str | None]
-"""A whole row of an index: the text of each column, which restores it exactly."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowImages:
-    """Whole rows that one change removed or changed, and those it left in their place.
-
-    A row that was changed in its place is the first on both sides.
-    """
-
-    before: Sequence[Image] = ()
-    after: Sequence[Image] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.before or self.after)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalRecord:
-    """One change that was done."""
-
-    run: str
-    number: int
-    index: str
-    kind: ActionKind
-    defect: str
-    primary_key: Entry | None
-    before: Entry | None
-    after: Entry | None
-    copies: int = 0  # that were removed beside the one that was kept, deleted or replaced
-    undone_by: str | None = None
-    images: RowImages | None = None  # None: of a journal that had none, or that keeps its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +102,14 @@ class RepairingStore(Protocol):
         """Remove runs that ended before a moment from the journal; how many."""
 
 
+@runtime_checkable
+class ReindexingStore(Protocol):
+    """A store whose database maintains indexes of its own, which are repaired as a whole."""
+
+    def reindex(self, statement: str) -> None:
+        """Rebuild one own index, as the plan says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """An action in the values of a store, ready to be judged."""
@@ -162,6 +130,11 @@ def changes_of(
         Change(kind, b, a, copies)
         for (kind, _, _, copies), b, a in zip(given, before, after, strict=True)
     ]
+
+
+def changes_of_actions(shape: EntryShape, actions: Sequence[Action]) -> list[Change]:
+    """Actions in values that can be compared."""
+    return changes_of(shape, [(a.kind, a.before, a.after, 0) for a in actions])
 
 
 def _values(shape: EntryShape, entries: Sequence[Entry | None]) -> list[Values | None]:
@@ -200,7 +173,7 @@ def _judged(number: int, change: Change, now: Sequence[Values], states: EntrySta
         case ActionKind.DELETE if before is not None and before not in now:
             copies = states.copies(before)
             beside = states.has_others(before)
-            applied = _applied(states.delete(before, number), copies - 1)
+            applied = _applied(states.delete_if_equal(before, number), copies - 1)
             return replace(applied, beside=beside and applied.outcome is ActionOutcome.DONE)
         case ActionKind.REPLACE if before is not None and after and list(now) == [after]:
             copies = states.copies(before)
@@ -208,7 +181,7 @@ def _judged(number: int, change: Change, now: Sequence[Values], states: EntrySta
                 while states.take(before, number):
                     pass
                 return Applied(ActionOutcome.DONE, copies - 1, beside=True)
-            return _applied(states.replace(before, after, number), copies - 1)
+            return _applied(states.replace_if_equal(before, after, number), copies - 1)
         case ActionKind.KEEP_ONE if before is not None and states.copies(before) <= 1:
             return Applied(ActionOutcome.ALREADY_RIGHT)
         case ActionKind.KEEP_ONE if before is not None and list(now) == [before]:
@@ -227,14 +200,14 @@ def _undone(number: int, change: Change, states: EntryStates) -> Applied:
     before, after = change.before, change.after
     match change.kind:
         case ActionKind.PUT if after is not None:
-            return _applied(states.delete(after, number))
+            return _applied(states.delete_if_equal(after, number))
         case ActionKind.DELETE if before is not None and after is not None:
             return _put_beside(number, change, before, after, states)
         case ActionKind.DELETE if before is not None:
             outcome = states.init_put(before, number, fail_on_tombstones=False)
             return _with_copies(outcome, number, change, before, states)
         case ActionKind.REPLACE if before is not None and after is not None:
-            outcome = states.replace(after, before, number)
+            outcome = states.replace_if_equal(after, before, number)
             return _with_copies(outcome, number, change, before, states)
         case ActionKind.KEEP_ONE if before is not None:
             done = states.add_copies(before, number, change.copies)

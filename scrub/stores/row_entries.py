@@ -14,7 +14,7 @@ from scrub.catalog.native_terms import column_types, native_conditions, native_v
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.predicate import evaluate, truth
 from scrub.codec.rejected import rejected_rows
-from scrub.model.predicate import Node, type_of
+from scrub.model.predicate import Node, node_type
 from scrub.model.table import Column, EntryColumn, Index, Table
 
 
@@ -33,7 +33,7 @@ class RowEntries(Protocol):
         """The rows that have an entry, and the entries, in the same order."""
 
 
-def table_columns(table: Table, index: Index) -> tuple[Column, ...]:
+def columns_for_entries(table: Table, index: Index) -> tuple[Column, ...]:
     """The table's columns that an index's entries are made from."""
     names = [column.name for column in table.columns]
     needed = set(table.primary_key)
@@ -48,7 +48,7 @@ def columns_believed(table: Table, index: Index) -> tuple[Column, ...]:
 
     A primary key is never NULL, and what a database computes is as good as what it is made from.
     """
-    needed = {column.name: column for column in table_columns(table, index)}
+    needed = {column.name: column for column in columns_for_entries(table, index)}
     stored = [column for column in table.columns if column.computed is None]
     for column in needed.values():
         if column.computed is not None:
@@ -61,7 +61,7 @@ def columns_believed(table: Table, index: Index) -> tuple[Column, ...]:
     )
 
 
-def damaged_rows(rows: pa.Table, columns: Sequence[Column]) -> npt.NDArray[np.bool_]:
+def mask_of_damaged(rows: pa.Table, columns: Sequence[Column]) -> npt.NDArray[np.bool_]:
     """Which rows have a value that its column cannot hold: what follows from it is not written."""
     damaged = np.zeros(rows.num_rows, np.bool_)
     for column in columns:
@@ -77,7 +77,7 @@ def with_evident_types(table: Table, index: Index) -> Index:
 
     def typed(column: EntryColumn) -> EntryColumn:
         node = None if column.type else translate(column.source, column_types(table))
-        return column if node is None else replace(column, type=type_of(node))
+        return column if node is None else replace(column, type=node_type(node))
 
     return replace(
         index,
@@ -94,7 +94,7 @@ def native_row_entries(table: Table, index: Index) -> "NativeRowEntries | None":
     if conditions is None or None in values:
         return None
     nodes = tuple(value for value in values if value is not None)
-    return NativeRowEntries(index, table_columns(table, index), nodes, conditions)
+    return NativeRowEntries(index, columns_for_entries(table, index), nodes, conditions)
 
 
 @dataclass(frozen=True, slots=True)

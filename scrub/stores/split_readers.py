@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a split to whoever reads it; runs in Python workers."""
+"""Finds the reader for a split; runs in Python workers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from scrub.model.relation import Split, SplitKind
 from scrub.model.table import Column
-from scrub.stores.native_scan import BATCH_ROWS, SplitReader
+from scrub.stores.files.parquet_scan import BATCH_ROWS, SplitReader
 
 
 class Reader(Protocol):

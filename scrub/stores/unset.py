@@ -8,7 +8,7 @@ from scrub.model.table import Store
 
 
 class UnsetStore:
-    """Says so whenever something in it is wanted, and costs other stores nothing."""
+    """Raises when something in it is used, so that other stores of the catalog stay usable."""
 
     def __init__(self, store: Store) -> None:
         self.name = store.name

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from scrub.model.kv import KvTable
-from tests.checks.pair_ground import Pair, stored, table_of, write_catalog
-from tests.kv.reference_pairs import encode_entry, encode_row, encode_value
+from tests.checks.pairs.pair_ground import Pair, stored, table_of, write_catalog
+from tests.scrub.codec.kv.reference_pairs import encode_entry, encode_row, encode_value
 
 COLUMNS = {
     "id": {"type": "bigint", "nullable": False},

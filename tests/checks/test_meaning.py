@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from checks.meaning import Surroundings, judged_in
-from checks.plan import IndexSource, TableSource, plan_check
+from checks.columns.meaning import Surroundings, judged_in
+from checks.plan import PinnedIndex, PinnedTable, plan_check
 from scrub.model.plan import CheckPlan
 from scrub.model.relation import RelationFacts, Snapshot
 from scrub.model.request import CheckRequest
@@ -60,7 +60,7 @@ def a_plan(of_table: str = "", of_index: str = "", where: str | None = None) -> 
     )
     rows = facts("events", COLUMNS, of_table)
     sources = [
-        IndexSource(
+        PinnedIndex(
             table=table,
             index=index,
             table_facts=rows,
@@ -68,7 +68,7 @@ def a_plan(of_table: str = "", of_index: str = "", where: str | None = None) -> 
         )
         for index in indexes
     ]
-    physical = [TableSource(table=table, facts=rows)]
+    physical = [PinnedTable(table=table, facts=rows)]
     return plan_check(CheckRequest(where=where), sources, physical=physical)
 
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from deltalake import write_deltalake
 
-from scrub.app.check_tables import check
+from scrub.app.checking.tables import check
 from scrub.model.result import RunResult, Status
 from tests.postgres_server import Database
 
@@ -158,22 +158,17 @@ def to_lake(shop: Database, directory: Path, relation: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["auto", "sql"])
-def test_an_index_in_a_lake_is_compared_with_its_table_in_the_database(
-    shop: Database, tmp_path: Path, spark: Any, engine: str
+@pytest.mark.parametrize(
+    ("relation", "in_the_lake"),
+    [("orders__by_customer", "by_customer"), ("orders", "orders")],
+    ids=["index", "table"],
+)
+def test_what_is_in_a_lake_is_compared_with_what_is_in_the_database(
+    shop: Database, tmp_path: Path, spark: Any, relation: str, in_the_lake: str, engine: str
 ) -> None:
     planted = plant(shop)
-    to_lake(shop, tmp_path, "orders__by_customer")
-    catalog = catalog_of(tmp_path, shop, {"by_customer": "lake"})
-    assert found(check("orders", catalog=catalog, spark=spark, engine=engine)) == planted
-
-
-@pytest.mark.parametrize("engine", ["auto", "sql"])
-def test_index_tables_in_the_database_are_compared_with_a_table_in_a_lake(
-    shop: Database, tmp_path: Path, spark: Any, engine: str
-) -> None:
-    planted = plant(shop)
-    to_lake(shop, tmp_path, "orders")
-    catalog = catalog_of(tmp_path, shop, {"orders": "lake"})
+    to_lake(shop, tmp_path, relation)
+    catalog = catalog_of(tmp_path, shop, {in_the_lake: "lake"})
     assert found(check("orders", catalog=catalog, spark=spark, engine=engine)) == planted
 
 

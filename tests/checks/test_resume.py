@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from checks.parts import Pace
+from checks.parts import JobSize
 from scrub.app import run_check
 from scrub.model.request import CheckRequest
 from scrub.model.result import RunResult
@@ -19,18 +19,18 @@ from tests.builders import entries_of, found, orders, parquet_lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-ONE_PART_A_JOB = Pace(first_job_rows=1, job_seconds=0.0)
+ONE_PART_A_JOB = JobSize(first_job_rows=1, job_seconds=0.0)
 RUN = """
 import sys
 from pathlib import Path
-from checks.parts import Pace
+from checks.parts import JobSize
 from scrub.app import run_check
 from scrub.model.request import CheckRequest, SparkOptions
 request = CheckRequest(catalog=Path(sys.argv[1]), tables=("orders",))
 run_check(
     request,
     spark_options=SparkOptions(master="local[1]"),
-    pace=Pace(first_job_rows=1, job_seconds=0.0),
+    job_size=JobSize(first_job_rows=1, job_seconds=0.0),
 )
 """
 
@@ -49,7 +49,7 @@ def kept(lake: Path) -> list[Path]:
 def check(lake: Path, spark: Any, *, fresh: bool = False, on_progress: Any = None) -> RunResult:
     request = CheckRequest(catalog=lake, tables=("orders",), fresh=fresh)
     listener = on_progress or (lambda _: None)
-    return run_check(request, spark=spark, on_progress=listener, pace=ONE_PART_A_JOB)
+    return run_check(request, spark=spark, on_progress=listener, job_size=ONE_PART_A_JOB)
 
 
 def notes(result: RunResult) -> list[str]:

@@ -205,7 +205,11 @@ def test_joining_everything_finds_a_clean_table_clean_and_counts_it(
 
 @pytest.mark.parametrize(
     "room",
-    ["checks.fingerprint.DRIVER_ROOM", "checks.sifting.BYTES_MAX", "checks.runner.ROWS_MAX"],
+    [
+        "checks.task_sums.DRIVER_ROOM",
+        "checks.columns.sifting.BYTES_MAX",
+        "checks.columns.source.ROWS_MAX",
+    ],
 )
 def test_what_does_not_fit_on_the_driver_takes_the_long_way_to_the_same_answer(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, room: str

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from scrub.app import check_tables, run_check
+from scrub.app import run_check
+from scrub.app.checking import tables as check_tables
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.request import AsOf, CheckRequest
 from scrub.model.result import RunResult, Status

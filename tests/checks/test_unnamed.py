@@ -23,7 +23,7 @@ from scrub.model.result import Status
 from scrub.spark.failures import SessionEnded
 from scrub.stores.postgres.store import PostgresStore
 from tests.builders import delta_lake, entries_of, found, orders, parquet_lake, write_catalog
-from tests.checks import pair_ground
+from tests.checks.pairs import pair_ground
 from tests.object_store import BUCKET, object_store
 from tests.postgres_server import Database
 
@@ -260,7 +260,7 @@ def test_pairs_whose_sums_differ_are_a_finding_too(
     def ended(*_: Any) -> None:
         raise SessionEnded
 
-    monkeypatch.setattr("checks.kv_runner.gathered_entries", ended)
+    monkeypatch.setattr("checks.pairs.source.gathered_entries", ended)
     result = run_check(CheckRequest(catalog=catalog, tables=("pairs",)), spark=spark)
     checks = {check.index: check for check in result.outcomes}
     assert (checks["by_email"].status, checks["by_email"].unnamed) == (Status.DEFECTIVE, 1)

@@ -16,8 +16,8 @@ from deltalake import write_deltalake
 from reports import as_markdown, as_text
 from reports.records import tables_record
 from scrub.app import check, explain_check, run_check
-from scrub.app.repair import execute_repair
-from scrub.app.run_selftest import run_selftest
+from scrub.app.repairing.repair import execute_repair
+from scrub.app.selftest_and_demo.selftest import run_selftest
 from scrub.catalog import load_catalog
 from scrub.errors import UsageError
 from scrub.model.repair import RepairRequest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrub.app import check
-from scrub.app.repair import execute_repair
+from scrub.app.repairing.repair import execute_repair
 from scrub.model.repair import RepairRequest
 from scrub.model.result import Status
 from scrub.model.table import Store

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from tests.checks.pair_ground import row
-from tests.kv.reference_pairs import encode_value
+from tests.checks.pairs.pair_ground import row
 from tests.repair.pair_store_ground import PairGround, StoredPair
+from tests.scrub.codec.kv.reference_pairs import encode_value
 
 Pairs = dict[str, list[StoredPair]]
 

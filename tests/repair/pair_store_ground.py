@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from checks.kv_defects import KvDefects
-from checks.kv_keys import prefixes_of
-from checks.kv_plan import KvPlan
-from checks.kv_report import Report
+from checks.pairs.defects import PairDefects
+from checks.pairs.keys import prefixes_of
+from checks.pairs.report import Report
+from checks.pairs.table import PairTable
 from repair.executing import Executor
 from repair.pair_planning import plan_pair_repair
-from scrub.app.pair_repairs import open_pair_repairs, seen_by_repair
+from scrub.app.repairing.pair_stores import open_pair_repairs, seen_by_repair
 from scrub.catalog import load_catalog
 from scrub.codec.kv.entries import Entries, entries
 from scrub.codec.kv.pairs import INVALID
@@ -26,11 +26,10 @@ from scrub.codec.kv.sides import DOUBTFUL, PARTIAL
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.kv import KvTable
 from scrub.model.repair import Action, DoneAction, RepairPlan
-from scrub.model.request import Engine
 from scrub.model.table import Index, Table
-from tests.checks.pair_ground import INDEXES, all_pairs, kv_table, stored
-from tests.kv.reference_pairs import encode_entry, encode_row
+from tests.checks.pairs.pair_ground import INDEXES, all_pairs, kv_table, stored
 from tests.postgres_server import Database
+from tests.scrub.codec.kv.reference_pairs import encode_entry, encode_row
 
 StoredPair = tuple[bytes, bytes | None]
 Relations = dict[str, list[StoredPair]]
@@ -150,14 +149,13 @@ class PairGround(ABC):
             if value or not key.startswith(of_entries)
         )
         names = [index.name for index in self.kv.indexes]
-        words = KvDefects(
-            KvPlan(
+        words = PairDefects(
+            PairTable(
                 table=self.table,
                 relations=(),
                 indexes=tuple(names),
                 bucket_bits=1,
-                engine=Engine.SQL,
-                reason="",
+                is_native=False,
             )
         )
         layout = words.layout
@@ -188,7 +186,7 @@ def _there_twice(living: Sequence[StoredPair]) -> dict[bytes, list[bytes]]:
     return {key: values for key, values in there.items() if len(values) > 1}
 
 
-def _copies(words: KvDefects, living: Sequence[StoredPair]) -> Iterator[Defect]:
+def _copies(words: PairDefects, living: Sequence[StoredPair]) -> Iterator[Defect]:
     again = _there_twice(living)
     read = read_keys(words.layout, pa.array(list(again), pa.binary()))
     for key, index in zip(again, read.indexes.tolist(), strict=True):
@@ -198,7 +196,7 @@ def _copies(words: KvDefects, living: Sequence[StoredPair]) -> Iterator[Defect]:
             yield words.of_copies(row)
 
 
-def _rows_that_differ(words: KvDefects, living: Sequence[StoredPair]) -> set[bytes]:
+def _rows_that_differ(words: PairDefects, living: Sequence[StoredPair]) -> set[bytes]:
     """Rows that are there twice, with different values."""
     again = [key for key, values in _there_twice(living).items() if len(set(values)) > 1]
     read = read_keys(words.layout, pa.array(again, pa.binary()))
@@ -208,7 +206,7 @@ def _rows_that_differ(words: KvDefects, living: Sequence[StoredPair]) -> set[byt
 
 
 def _differences(
-    words: KvDefects, index: Index, number: int, found: Entries, doubted: set[bytes]
+    words: PairDefects, index: Index, number: int, found: Entries, doubted: set[bytes]
 ) -> Iterator[Defect]:
     """What the join of a check names, of rows that can be relied on."""
     sides: dict[bool, dict[tuple[bytes, bytes], list[bytes]]] = {True: {}, False: {}}
@@ -225,7 +223,8 @@ def _differences(
     for key, row in sorted({*sides[True], *sides[False]}):
         expected, actual = sides[True].get((key, row), []), sides[False].get((key, row), [])
         if index.unique and expected and asked[key] > 1:
-            yield words.of_shared_key(index, {"key": key, "value": expected[0]})  # type: ignore[arg-type]
+            sharing: Any = {"primary_key": [key.hex(), row.hex()], "expected": [expected[0].hex()]}
+            yield words.of_shared_key(index, sharing)
             continue
         kind = _kind(expected, actual)
         if kind is not None:

@@ -18,7 +18,7 @@ from scrub.catalog import load_catalog
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction, RepairPlan
 from scrub.model.table import Index, Store, Table
-from scrub.stores.delta_recovery import RecoveringDelta
+from scrub.stores.delta.recovery import RecoveringDelta
 
 Row = tuple[Any, ...]
 COLUMNS = {"id": "bigint", "customer_id": "bigint", "status": "string"}

@@ -12,8 +12,8 @@ from scrub.model.defect import DefectKind
 from scrub.model.repair import ActionKind, ActionOutcome, DoneAction
 from scrub.model.table import Table
 from tests.postgres_server import Database
-from tests.repair.postgres_ground import Ground, defect_of, kv_table
 from tests.repair.repair_ground import Lake
+from tests.scrub.stores.postgres.repairs.postgres_ground import Ground, defect_of, kv_table
 
 REASON = "the row has a value that its column cannot hold; correct the row first"
 

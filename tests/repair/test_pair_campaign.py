@@ -15,7 +15,7 @@ import pytest
 from scrub.app import run_check
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.request import CheckRequest
-from tests.checks.pair_ground import COLUMNS, INDEXES, ONE_FAMILY
+from tests.checks.pairs.pair_ground import COLUMNS, INDEXES, ONE_FAMILY
 from tests.repair.pair_damages import Damage, Pairs
 from tests.repair.pair_store_ground import LakeOfPairs, PairGround
 from tests.repair.test_pair_repairs import DONE, repaired

@@ -18,18 +18,16 @@ from repair.pair_reasons import ROW_UNREADABLE
 from reports import as_json
 from reports.repairs import repair_as_text
 from scrub.app import run_check
-from scrub.app.pair_repairs import open_pair_repairs
-from scrub.app.repair import execute_repair, preview_repair
-from scrub.app.repair_journal import execute_undo
-from scrub.app.repair_patch import write_patch
+from scrub.app.repairing.journal import execute_undo
+from scrub.app.repairing.pair_stores import open_pair_repairs
+from scrub.app.repairing.patch import write_patch
+from scrub.app.repairing.repair import execute_repair, preview_repair
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import ActionKind, ActionOutcome, RepairRequest
 from scrub.model.request import CheckRequest
-from scrub.stores import delta_repairs
-from tests.backfill.ground import Background, until
-from tests.checks.pair_ground import COLUMNS, INDEXES, ONE_FAMILY, TWO_FAMILIES, row
-from tests.kv.reference_pairs import encode_value
+from scrub.stores.delta import journalled
+from tests.checks.pairs.pair_ground import COLUMNS, INDEXES, ONE_FAMILY, TWO_FAMILIES, row
 from tests.postgres_server import Database
 from tests.repair.pair_store_ground import (
     APART,
@@ -38,6 +36,8 @@ from tests.repair.pair_store_ground import (
     PairGround,
     StoredPair,
 )
+from tests.scrub.codec.kv.reference_pairs import encode_value
+from tests.scrub.stores.postgres.building.ground import Background, until
 
 DONE, ROW_CHANGED = ActionOutcome.DONE, ActionOutcome.ROW_CHANGED
 ROWS = 40
@@ -336,14 +336,14 @@ def test_a_row_that_comes_between_judgement_and_commit_keeps_its_entry(
     pairs["by_customer"].append(dangling)
     lake.write_all(pairs)
     actions = lake.plan().actions
-    commit, coming = delta_repairs.commit_states, lake.row_pairs(row(50))
+    commit, coming = journalled.commit_states, lake.row_pairs(row(50))
 
     def committed(*given: Any) -> bool:
         if coming:
             lake.write("pairs", [*lake.read("pairs"), coming.pop()])
         return commit(*given)
 
-    monkeypatch.setattr(delta_repairs, "commit_states", committed)
+    monkeypatch.setattr(journalled, "commit_states", committed)
     (done,) = lake.repair("run", actions)
     assert (done.outcome, done.in_order) == (outcome, True)
     assert dangling in lake.read(lake.relation_of("by_customer"))
@@ -470,7 +470,7 @@ def only_refused(ground: PairGround, *indexes: str) -> None:
     told = ground.plan(blamed)
     assert told.actions == ()
     assert len(told.refusals) == len(blamed)
-    assert all("nobody knows its entries" in refusal.reason for refusal in told.refusals)
+    assert all("its entries are unknown" in refusal.reason for refusal in told.refusals)
     assert ground.pairs() == before
 
 
@@ -524,7 +524,7 @@ def test_a_value_that_its_column_cannot_have_is_copied_into_no_index(
     assert (unfit.kind, unfit.primary_key) == (DefectKind.INVALID_ENCODING, {"id": 7})
     only_refused(ground, "by_email" if column == 3 else "by_customer")
     (refusal,) = ground.plan().refusals
-    assert "no index can tell" in refusal.reason
+    assert "no index holds" in refusal.reason
 
 
 def test_a_unique_entry_of_another_row_makes_room_for_the_one_that_is_missing(make: Make) -> None:

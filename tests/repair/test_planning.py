@@ -12,14 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repair.last_copies import Siblings
-from repair.planning import REFUSED, plan_repair
+from repair.planning import plan_repair
 from repair.recovering import recovering
+from repair.refusals import REFUSED
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.model.table import EntryColumn, Table
 from scrub.model.types import ColumnType, TypeName
-from tests.repair.postgres_ground import (
+from tests.scrub.stores.postgres.repairs.postgres_ground import (
     BIGINT,
     STRING,
     defect_of,
@@ -146,22 +147,22 @@ def test_an_expression_whose_type_nobody_knows_is_refused() -> None:
 
 
 def test_an_index_of_the_database_is_rebuilt_once_whatever_is_wrong_with_it() -> None:
-    native = kv_table(native=True)
+    own = kv_table(is_own=True)
     kinds = [DefectKind.MISSING, DefectKind.DANGLING, DefectKind.WRONG_STORED_VALUE]
-    action = only_action(*(defect(kind) for kind in kinds), table=native)
+    action = only_action(*(defect(kind) for kind in kinds), table=own)
     assert action.kind is ActionKind.REINDEX
 
 
-def test_rows_that_share_a_key_of_a_native_unique_index_are_refused() -> None:
+def test_rows_that_share_a_key_of_an_own_unique_index_are_refused() -> None:
     """Building it anew would fail."""
-    plan = plan_repair([defect(DefectKind.UNIQUE_VIOLATION)], {"t": kv_table(native=True)})
+    plan = plan_repair([defect(DefectKind.UNIQUE_VIOLATION)], {"t": kv_table(is_own=True)})
     assert plan.actions == ()
     assert len(plan.refusals) == 1
 
 
-def test_native_index_is_not_rebuilt_while_rows_share_a_key_of_it() -> None:
+def test_own_index_is_not_rebuilt_while_rows_share_a_key_of_it() -> None:
     found = [defect(DefectKind.MISSING), defect(DefectKind.UNIQUE_VIOLATION)]
-    plan = plan_repair(found, {"t": kv_table(native=True)})
+    plan = plan_repair(found, {"t": kv_table(is_own=True)})
     assert plan.actions == ()
     assert len(plan.refusals) == 2
     assert "invalid index" in plan.refusals[0].reason
@@ -218,8 +219,8 @@ def never_null(table: Table) -> tuple[Table, list[Defect]]:
     return replace(table, columns=columns), two_dangling(table)
 
 
-def native(table: Table) -> tuple[Table, list[Defect]]:
-    indexes = (replace(table.indexes[0], native=True), table.indexes[1])
+def with_own_index(table: Table) -> tuple[Table, list[Defect]]:
+    indexes = (replace(table.indexes[0], is_own=True), table.indexes[1])
     return replace(table, indexes=indexes), two_dangling(table)
 
 
@@ -245,11 +246,11 @@ def made_by_an_expression(table: Table) -> tuple[Table, list[Defect]]:
 @pytest.mark.parametrize(
     ("given_by", "reason"),
     [
-        (never_null, "tells the row's x, which the catalog says is never NULL"),
-        (native, "the database's own"),
+        (never_null, "holds the row's x, which the catalog says is never NULL"),
+        (with_own_index, "the database's own"),
         (wanted_by_another, "another row of the table has its key in index by_v"),
         (of_another_type, "does not fit the index"),
-        (made_by_an_expression, "tells the row's v"),
+        (made_by_an_expression, "holds the row's v"),
     ],
 )
 def test_a_lost_row_that_cannot_be_put_back_truthfully_is_refused_and_its_entries_stay(

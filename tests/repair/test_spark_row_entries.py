@@ -10,9 +10,9 @@ import pytest
 from repair.executing import Executor
 from repair.spark_row_entries import SparkRowEntries, entries_with_spark
 from scrub.model.repair import ActionKind, ActionOutcome
-from scrub.stores.delta_repairs import DeltaRepairs
-from tests.repair.delta_ground import no_session
+from scrub.stores.delta.repairs import DeltaRepairs
 from tests.repair.repair_ground import BY_CUSTOMER, IndexPlan, Lake
+from tests.scrub.stores.delta.delta_ground import no_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

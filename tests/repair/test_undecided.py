@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from reports.repairs import repair_as_text
-from scrub.app.repair import execute_repair, preview_repair
+from scrub.app.repairing.repair import execute_repair, preview_repair
 from scrub.model.repair import ActionKind, RepairReport, RepairRequest
 from tests.scrub.cli.small_lake import (
     BY_STATUS,
@@ -65,6 +65,6 @@ def test_nothing_but_undecided_differences_is_no_all_clear(catalog: Path, spark:
     request = RepairRequest(table="orders", catalog=catalog, indexes=("by_customer",))
     report = execute_repair(request, spark=spark)
     assert not report.done
-    assert "nothing was changed: not everything was looked at" in repair_as_text(report)
+    assert "nothing was changed: not everything was checked" in repair_as_text(report)
     assert report.exit_code == 3
     assert ids(catalog, "by_customer") == list(range(1, 13))

@@ -15,8 +15,10 @@ from scrub.stores.building import (
     Clash,
     Disconnected,
     GaveWay,
+    Refused,
     Step,
     Superseded,
+    Unchecked,
 )
 
 CLASH = Clash(index="by_v", key={"v": "a"}, row={"k": "2"}, owner={"k": "1"})
@@ -281,7 +283,7 @@ def test_pauses_between_tries_become_longer_but_not_for_ever() -> None:
 def builder(
     build: FakeBuild,
     work_off: Callable[[str], tuple[Clash, ...]] = lambda _: (),
-    gate: Callable[[], str | None] = lambda: None,
+    gate: Callable[[], dict[str, int]] = dict,
     wait_limit: float = 60.0,
 ) -> tuple[Builder, list[str]]:
     told: list[str] = []
@@ -327,19 +329,34 @@ def test_clashing_rows_take_everything_back_and_are_named() -> None:
     assert build.failure.endswith("\nand 2 more")
 
 
+def refusing() -> dict[str, int]:
+    raise Refused("the check found 3 defects")
+
+
 def test_an_index_that_the_check_finds_defective_is_never_public() -> None:
     build = FakeBuild()
-    running, _ = builder(build, gate=lambda: "the check found 3 defects")
+    running, _ = builder(build, gate=refusing)
     assert running.run() is State.REVERSED
     assert build.failure == "the check found 3 defects"
+
+
+def test_an_index_that_could_not_be_checked_stays_as_it_is() -> None:
+    def gate() -> dict[str, int]:
+        raise Unchecked("the check could not look at everything")
+
+    build = FakeBuild()
+    running, _ = builder(build, gate=gate)
+    with pytest.raises(Unchecked):
+        running.run()
+    assert build.state is State.VALIDATING
 
 
 def test_taking_back_goes_on_when_the_server_comes_back() -> None:
     build = FakeBuild(state=State.VALIDATING)
 
-    def gate() -> str:
+    def gate() -> dict[str, int]:
         build.trouble.append(Disconnected("restarted"))  # met by the next change of state
-        return "the check found 3 defects"
+        return refusing()
 
     running, _ = builder(build, gate=gate)
     assert running.run() is State.REVERSED

@@ -195,7 +195,7 @@ def physical() -> RunResult:
             a_defect(
                 DefectKind.NULL_VIOLATION,
                 primary_key={"id": 18},
-                detail="column status is NULL, and the catalog says it never is",
+                detail="column status is NULL, but the catalog says nullable: false",
                 column="status",
                 **of_value,
             ),

@@ -48,7 +48,7 @@ def test_a_build_that_runs_says_how_far_how_fast_and_who() -> None:
     assert builds_as_text([RUNNING]).splitlines() == [
         "by_customer, by_email of orders: being loaded (backfilling)",
         "  loaded: 250,000 of about 1,000,000 rows, 500,000 entries, 25,000 rows/s, 30 s left",
-        "  chunks: 80 fast, 7 slow, 3 gave way to writers, 0 entries in conflict",
+        "  chunks: 80 fast, 7 slow, 3 rolled back for waiting writers, 0 entries in conflict",
         "  allowed: 30,000 rows/s",
         "  run by session 41 of anna, since 2026-11-16 12:00:00+00",
         "  writing now: session 17 of till",
@@ -106,7 +106,7 @@ def test_an_index_in_delta_that_was_not_published_says_how_to_go_on() -> None:
     ]
     assert lines[-2:] == [
         "  correct the rows, and go on: scrub backfill resume orders",
-        "  or take it back: scrub backfill cancel orders --execute",
+        "  or reverse it: scrub backfill cancel orders --execute",
     ]
 
 

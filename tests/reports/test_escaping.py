@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports import FORMATS
-from reports.escaping import column_name, json_ready, literal, markdown, printable
+from reports.escaping import column_name, json_ready, markdown, printable, value_literal
 from scrub.model.result import Status
 from tests.reports.results import a_check, a_defect, a_run, a_table
 
@@ -44,7 +44,7 @@ def test_printable_spells_out_what_a_terminal_would_act_on(text: str, shown: str
 
 @given(ANY_TEXT)
 def test_a_quoted_string_says_exactly_what_the_value_is(text: str) -> None:
-    assert ast.literal_eval(literal(text)) == text
+    assert ast.literal_eval(value_literal(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_quoted_string_says_exactly_what_the_value_is(text: str) -> None:
     [(None, "NULL"), ("NULL", "'NULL'"), (True, "true"), (1, "1"), ("1", "'1'"), (-0.5, "-0.5")],
 )
 def test_values_of_different_type_look_different(value: str | float | None, shown: str) -> None:
-    assert literal(value) == shown
+    assert value_literal(value) == shown
 
 
 def test_names_are_quoted_where_they_need_it() -> None:

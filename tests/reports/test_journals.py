@@ -4,7 +4,8 @@
 import pytest
 
 from reports.journals import after_cell, before_cell
-from scrub.model.repair import ActionKind, Entry, RememberedChange
+from scrub.model.journal import JournalRecord
+from scrub.model.repair import ActionKind, Entry
 
 OLD: Entry = {"c": 2, "s": "old"}
 NEW: Entry = {"c": 2, "s": "new"}
@@ -23,5 +24,14 @@ NEW: Entry = {"c": 2, "s": "new"}
 def test_a_change_is_shown_as_what_became_of_its_entry(
     kind: ActionKind, before: Entry | None, after: Entry | None, shown: tuple[str, str]
 ) -> None:
-    change = RememberedChange(index="i", kind=kind, before=before, after=after)
+    change = JournalRecord(
+        run="r",
+        number=0,
+        index="i",
+        kind=kind,
+        defect="d",
+        primary_key=None,
+        before=before,
+        after=after,
+    )
     assert (before_cell(change), after_cell(change)) == shown

@@ -1,34 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is too long to be read is cut in the formats for people, with its length; JSON keeps it."""
+"""Text too long to read is truncated in formats for people, with its length; JSON keeps it."""
 
 import json
 import time
 import unicodedata
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reports import FORMATS
-from reports.cutting import cut, whole_until
 from reports.entry_cells import entry_cells, fields
 from reports.journals import run_as_text
 from reports.repair_records import repair_record
 from reports.repairs import repair_as_text, undo_as_text
-from scrub.app.backfill_verdict import why_not
+from reports.truncation import truncate, whole_until
+from scrub.app.building.gate import why_not
 from scrub.model.defect import Defect, DefectKind
+from scrub.model.journal import JournalRecord, RunRecord, UndoneChange, UndoReport
 from scrub.model.repair import (
     Action,
     ActionKind,
     ActionOutcome,
     DoneAction,
     Refusal,
-    RememberedChange,
     RepairPlan,
     RepairReport,
-    UndoneChange,
-    UndoReport,
 )
 from scrub.model.result import RunResult, Status
 from tests.reports.results import STARTED, a_check, a_defect, a_run, a_table
@@ -110,25 +109,10 @@ def test_of_very_many_columns_some_are_shown() -> None:
 
 
 def a_long_repair(outcome: ActionOutcome | None) -> RepairReport:
-    action = Action(
-        kind=ActionKind.PUT,
-        defect="d",
-        defect_kind=DefectKind.MISSING,
-        table="orders",
-        index="by_customer",
-        primary_key={"id": LONG},
-        before=ENTRY,
-        after=ENTRY,
-    )
-    refusal = Refusal(
-        defect="d",
-        defect_kind=DefectKind.MISSING,
-        table="orders",
-        index="by_customer",
-        primary_key={"id": LONG},
-        reason=LONG,
-        remedy="look",
-    )
+    place: dict[str, Any] = {"table": "orders", "index": "by_customer", "primary_key": {"id": LONG}}
+    of: dict[str, Any] = {"defect": "d", "defect_kind": DefectKind.MISSING, **place}
+    action = Action(kind=ActionKind.PUT, before=ENTRY, after=ENTRY, **of)
+    refusal = Refusal(reason=LONG, remedy="look", **of)
     return RepairReport(
         table="orders",
         plan=RepairPlan((action,) * 30, (refusal,) * 5),
@@ -147,8 +131,15 @@ def test_repairs_are_cut_for_people_and_kept_for_programs(outcome: ActionOutcome
 
 
 def test_the_journal_and_an_undo_are_cut() -> None:
-    change = RememberedChange(
-        index="by_customer", kind=ActionKind.REPLACE, before=ENTRY, after=ENTRY
+    change = JournalRecord(
+        run="r",
+        number=0,
+        index="by_customer",
+        kind=ActionKind.REPLACE,
+        defect="d",
+        primary_key={"id": LONG},
+        before=ENTRY,
+        after=ENTRY,
     )
     undone = UndoneChange(
         index="by_customer",
@@ -161,18 +152,9 @@ def test_the_journal_and_an_undo_are_cut() -> None:
     done = UndoReport(
         of="r", table="orders", started=STARTED, changes=(change,), run="u", done=(undone,) * 30
     )
+    run = RunRecord(run="r", command="repair", table="orders", started=STARTED, finished=STARTED)
 
-    class Run:
-        run, command, table, started, finished, undoes = (
-            "r",
-            "repair",
-            "orders",
-            STARTED,
-            STARTED,
-            None,
-        )
-
-    for told in (undo_as_text(report), undo_as_text(done), run_as_text(Run(), [change] * 30)):
+    for told in (undo_as_text(report), undo_as_text(done), run_as_text(run, [change] * 30)):
         assert len(told) < PEOPLE_MAX
         assert "(1,048,576 characters)" in told
 
@@ -183,7 +165,7 @@ def test_a_refused_publication_is_cut(long_result: RunResult) -> None:
     assert len(told) < PEOPLE_MAX
 
 
-# Where it is cut
+# Where it is truncated
 
 MARKS = st.sampled_from(["e\u0301", "a", "\ud83d\ude00", "\U0001f468\u200d\U0001f469", "\u0301"])
 
@@ -200,12 +182,12 @@ def test_no_character_is_parted_from_its_marks(text: str, end: int) -> None:
 
 
 def test_marks_without_end_are_cut_all_the_same() -> None:
-    assert cut("e" + "\u0301" * 5_000, 100).endswith("... (5,001 characters)")
+    assert truncate("e" + "\u0301" * 5_000, 100).endswith("... (5,001 characters)")
 
 
 @pytest.mark.parametrize("report_format", FOR_PEOPLE)
 def test_what_is_cut_stays_in_its_place(report_format: str) -> None:
-    """Escaping comes after the cut, so that no half of a spelled-out character is left."""
+    """Escaping comes after truncation, so that no half of a spelled-out character is left."""
     hostile = "\u202e\x1b[31m|\n" * 10_000
     defect = a_defect(
         primary_key={"id": hostile}, expected={"v": hostile + "1"}, actual={"v": hostile + "2"}

@@ -24,7 +24,7 @@ def test_incomplete_never_looks_like_clean(name: str, report_format: str) -> Non
 def test_defective_and_incomplete_says_both(report_format: str) -> None:
     rendered = FORMATS[report_format](RESULTS["defective_and_incomplete"]())
     assert "defective and incomplete: 1 defect" in rendered
-    assert "Not looked at" in rendered
+    assert "Not checked" in rendered
 
 
 @pytest.mark.parametrize("report_format", ["text", "markdown"])
@@ -59,10 +59,10 @@ def test_a_run_to_which_nothing_applies_says_so() -> None:
     check = a_check("native", Status.NOT_APPLICABLE, reason="--where")
     closing = closing_line(a_run(a_table(check, check)))
     assert closing.endswith(
-        "exit code 3 (no check applies to what was asked for, so nothing was looked at)"
+        "exit code 3 (no check applies to what was asked for, so nothing was checked)"
     )
     also_unread = a_check("other", Status.INCOMPLETE, reason="gone")
-    assert "nothing was looked at" not in closing_line(a_run(a_table(check, also_unread)))
+    assert "nothing was checked" not in closing_line(a_run(a_table(check, also_unread)))
 
 
 def test_the_start_of_spark_is_told_apart_from_the_seconds_of_the_check() -> None:

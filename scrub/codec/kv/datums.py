@@ -3,6 +3,9 @@
 
 Readers return (next position in the source, next position in `out`); the first is negative when
 `fault` is set. NULL is not a datum: `is_null` looks for it first.
+
+The file is longer than 400 lines because `read_key_scalar`, `put_key_scalar` and their counterparts
+for values dispatch over every kind, and the reader and the writer of a kind must agree.
 """
 
 import numpy as np

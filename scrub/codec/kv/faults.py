@@ -99,7 +99,7 @@ TEXTS = {
     Code.COMPOSITE_TYPE: "a composite's part of the column's type",
     Code.WRAPPER: "a wrapped entry or its deletion",
     Code.TOMBSTONE: "a value",
-    Code.SPELLING: "the one spelling that this value has",
+    Code.SPELLING: "the canonical encoding of this value",
     Code.BOOL: "a boolean, 0a or 0b",
     Code.NO_FIRST_FAMILY: "a pair of family 0, which every row has",
     Code.RANGE: "a value in the range of the column's type",

@@ -49,7 +49,7 @@ _SQL_TYPES = {
 _DECIMAL_DIGITS_MAX = 38
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ServerColumn:
     """A column as the server describes it.
 

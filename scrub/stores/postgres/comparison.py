@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparing a table with its index table inside the server, where both of them are.
+"""Compares a table with its index table inside the server that holds both.
 
-The server joins the two sides by primary key and counts what does not fit, so a clean check moves
-no row. Copies multiply in a join; so there are none exactly if the pairs are as many as the entries
-of either side that found a partner. Of a table whose key the server keeps unique, no row comes
-twice, and each entry of its index is in the join once: they need not be counted again. Only where
-something differs, or is there twice, are entries fetched: those of the rows concerned, of both
-sides, to be named.
+The server joins the two sides by primary key and counts what differs, so a clean check moves no
+row. Duplicates multiply in a join: there are none if and only if the joined pairs are as many as
+the entries of each side that found a partner. If the server keeps the table's key unique, each
+entry of the index occurs in the join once and need not be counted again. Entries are fetched only
+if something differs or is duplicated, and only those of the rows concerned.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrub.model.types import ColumnType
-from scrub.stores.base import Compared
+from scrub.stores.base import ComparedEntries
 from scrub.stores.postgres.column_types import as_sent
 
 _EQUAL = "OPERATOR(pg_catalog.=)"  # every value is of a type that scrub chose, see `value_of`
@@ -29,7 +28,7 @@ _REST = (
 
 @dataclass(frozen=True, slots=True)
 class ServerSide:
-    """Entries as one relation tells them: expressions of the primary key and of what is beside."""
+    """One side of a comparison: SQL for the primary key, the other columns, and the conditions."""
 
     source: str
     primary_key: tuple[str, ...]
@@ -52,7 +51,7 @@ class ServerSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class EntryComparison:
     """The two sides of one index, with the types of their columns."""
 
     expected: ServerSide
@@ -85,13 +84,13 @@ class Comparison:
         """
 
     @staticmethod
-    def counted(row: Sequence[int]) -> Compared:
+    def counted(row: Sequence[int]) -> ComparedEntries:
         """What the row of `counting` means."""
         pairs, expected, actual, differing, all_expected, all_actual = row
         matched = expected + actual - pairs
         alone = (pairs - actual, pairs - expected)
         copies = (matched, matched) != (all_expected - alone[0], all_actual - alone[1])
-        return Compared(all_expected, all_actual, differing, copies)
+        return ComparedEntries(all_expected, all_actual, differing, copies)
 
     def fetching(self, copies: bool) -> str:
         """The entries of both sides of every row that differs, or has copies."""
@@ -141,7 +140,7 @@ class Comparison:
         return f"({expected}) AS e FULL JOIN ({actual}) AS a ON {on}"
 
     def _same_key(self, left: str, right: str) -> str:
-        """Equality that a hash or merge join takes; that of records is slower."""
+        """Equality that allows a hash or merge join; comparing records is slower."""
         if self.null_keys:
             return f"{left}.k {_EQUAL} {right}.k"
         keys = range(len(self.key_types))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connecting to PostgreSQL, and saying what went wrong without saying a password.
+"""Connects to PostgreSQL, and reports errors without passwords.
 
 Every session finds names in `SEARCH_PATH` only, where nobody but a superuser can put anything. In
 a schema that others may write to, they could put a function or an operator that fits a call
@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from scrub.errors import MissingExtra, StoreUnavailable
+from scrub.errors import MissingExtra, StoreUnavailable, first_line
 from scrub.model.table import DATABASE_PATH
 from scrub.redaction import redacted
 from scrub.stores.postgres.quoting import literal
@@ -76,7 +76,7 @@ _SHORT, _LONG = 4, 8
 SEE_ALL_ROWS = "connect as a role with BYPASSRLS, or as one that the policies do not apply to"
 
 WITH_SCHEMA = (
-    "names are found in pg_catalog only, so that nobody can put his own in their place: write "
+    "names are resolved in pg_catalog only, so that no other role can substitute its own: write "
     "functions, types and operators of other schemas with their schema, such as "
     "public.f(email), email::public.citext, a OPERATOR(public.=) b"
 )
@@ -88,7 +88,7 @@ _FROM_ENVIRONMENT = {"PGTZ": "TimeZone", "PGDATESTYLE": "DateStyle"}
 
 
 def conninfo_of(url: str | None, options: Mapping[str, str]) -> str:
-    """All that libpq must know; what is not said here it takes from PG* variables and ~/.pgpass."""
+    """The connection string; libpq takes missing settings from PG* variables and ~/.pgpass."""
     psycopg = require_psycopg()
     chosen = {key: value for key, value in options.items() if key in SERVER_SETTINGS}
     settings = {**SERVER_SETTINGS, **chosen, **FIXED_SETTINGS}
@@ -125,7 +125,7 @@ def _escaped(value: str) -> str:
 
 
 def require_psycopg() -> Any:
-    """The driver, or a word on how to get it."""
+    """The psycopg module; MissingExtra says how to install it."""
     try:
         import psycopg
         import psycopg.conninfo
@@ -135,7 +135,7 @@ def require_psycopg() -> Any:
 
 
 def connect(conninfo: str) -> "psycopg.Connection[Any]":
-    """A connection in which no transaction has begun; `StoreUnavailable` says who is silent."""
+    """A connection without an open transaction. Raises StoreUnavailable."""
     driver = require_psycopg()
     try:
         connection: psycopg.Connection[Any] = driver.connect(conninfo, autocommit=True)
@@ -144,7 +144,7 @@ def connect(conninfo: str) -> "psycopg.Connection[Any]":
             connection.execute(statement)
         connection.autocommit = False
     except driver.OperationalError as error:
-        reason = without_secrets(first_line(error), conninfo)
+        reason = without_secrets(server_message(error), conninfo)
         hint = "try the same url with psql"
         if "password" in reason:
             hint = "put the password into ~/.pgpass or PGPASSWORD, and " + hint
@@ -171,7 +171,7 @@ def without_password(url: str) -> str:
 
 
 def without_secrets(text: str, conninfo: str) -> str:
-    """The text with each password, should it have got into it, blotted out.
+    """The text with every password in it masked.
 
     What has the same letters as a password by chance stays: stars would tell that it has.
     """
@@ -208,7 +208,6 @@ def is_not_found(error: BaseException) -> bool:
     return getattr(error, "sqlstate", None) in ("42883", "42704", "42P01", "3F000")
 
 
-def first_line(error: BaseException) -> str:
+def server_message(error: BaseException) -> str:
     """What a server says first, without the markers that drivers put before it."""
-    text = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return re.sub(r"^.*?(?:ERROR|FATAL):\s*", "", text.strip())
+    return re.sub(r"^.*?(?:ERROR|FATAL):\s*", "", first_line(error))

@@ -14,7 +14,7 @@ from scrub.model.predicate import (
     Node,
     Not,
     Or,
-    type_of,
+    node_type,
 )
 from scrub.model.types import ColumnType, TypeName
 from scrub.stores.postgres.column_types import sql_type
@@ -32,7 +32,7 @@ def to_sql(node: Node, value_of: ValueOf) -> str:
             return _typed(value, literal_type)
         case Comparison(left=left, operator=operator, right=right):
             # By bytes, as Spark orders strings; the column's own collation would do as it likes.
-            collate = ' COLLATE "C"' if type_of(left).name is TypeName.STRING else ""
+            collate = ' COLLATE "C"' if node_type(left).name is TypeName.STRING else ""
             compared = f"OPERATOR(pg_catalog.{operator})"
             return f"({to_sql(left, value_of)}{collate} {compared} {to_sql(right, value_of)})"
         case IsNull(term=term):

@@ -28,7 +28,7 @@ _OF_STRANGERS = """
 
 
 def demand_own(connection: "psycopg.Connection[Any]", *relations: str) -> None:
-    """Refuse relations, named as SQL does, that belong to somebody who is not trusted."""
+    """Refuse relations, given as quoted SQL names, whose owner is not trusted."""
     for relation in relations:
         row = connection.execute(_OF_STRANGERS, (relation,)).fetchone()
         if row is not None:

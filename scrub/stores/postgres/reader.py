@@ -16,7 +16,12 @@ from scrub.codec.arrow_types import to_arrow
 from scrub.errors import MissingExtra
 from scrub.model.relation import Split
 from scrub.model.table import Column
-from scrub.stores.postgres.connections import first_line, said_again, what_to_do, without_secrets
+from scrub.stores.postgres.connections import (
+    said_again,
+    server_message,
+    what_to_do,
+    without_secrets,
+)
 from scrub.stores.postgres.shared_snapshot import read_at
 from scrub.stores.unreadable import UnreadableSplit
 
@@ -90,12 +95,12 @@ class PostgresSplitReader:
             ]
         except pa.ArrowException as error:
             raise UnreadableSplit(
-                self.split.name, f"a value does not fit its type: {first_line(error)}"
+                self.split.name, f"a value does not fit its type: {server_message(error)}"
             ) from error
         return pa.RecordBatch.from_arrays(arrays, [column.name for column in self.columns])
 
     def _unreadable(self, error: Exception) -> UnreadableSplit:
-        reason = without_secrets(first_line(error), self.options[CONNINFO])
+        reason = without_secrets(server_message(error), self.options[CONNINFO])
         if hint := what_to_do(reason):
             reason = f"{reason}; {hint}"
         if "snapshot" in reason:

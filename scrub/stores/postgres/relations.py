@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the server's catalogs say of a relation: its columns, its pages, its partitions."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from scrub.catalog.spelling import closest, did_you_mean
 from scrub.errors import RelationMissing
 from scrub.stores.postgres.column_types import ServerColumn
 from scrub.stores.postgres.quoting import qualified
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import psycopg
 
 TABLE, PARTITIONED, VIEW, MATERIALIZED, FOREIGN = "r", "p", "v", "m", "f"
-_NAMED_MAX = 8
 _WITH_PAGES = (TABLE, MATERIALIZED)
 
 _FIND = """
@@ -88,15 +87,17 @@ class ServerRelation:
         return self.kind in _WITH_PAGES and not self.has_children and self.readable
 
 
+def places_of(schema: str, written: str) -> list[tuple[str, str]]:
+    """The schema and name that a written name may mean: in this schema first, or in its own."""
+    other, dot, rest = written.partition(".")
+    return [(schema, written), (other, rest)] if dot else [(schema, written)]
+
+
 def find_relation(
     connection: "psycopg.Connection[Any]", schema: str, relation: str
 ) -> ServerRelation:
     """The relation of that name in the schema, or of a name that says its schema."""
-    places = [(schema, relation)]
-    if "." in relation:
-        other, _, name = relation.partition(".")
-        places.append((other, name))
-    for of_schema, name in places:
+    for of_schema, name in places_of(schema, relation):
         query = _FIND + " AND n.nspname = %s AND c.relname = %s"
         found = connection.execute(query, (of_schema, name)).fetchone()
         if found:
@@ -109,17 +110,11 @@ def find_relation(
             (schema,),
         )
     ]
-    close = next(iter(difflib.get_close_matches(relation, names, n=1)), None)
-    hint = f"did you mean {close}?" if close else f"the schema has {_some(names)}"
     raise RelationMissing(
-        f"there is no relation {relation} in schema {schema}", hint=hint, near=close
+        f"there is no relation {relation} in schema {schema}",
+        hint=did_you_mean(relation, names, "relations"),
+        near=closest(relation, names),
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMED_MAX])
-    more = len(names) - _NAMED_MAX
-    return f"{shown} and {more} more" if more > 0 else shown or "no relations"
 
 
 def leaves_of(
@@ -149,19 +144,8 @@ def columns_of(
     connection: "psycopg.Connection[Any]", relation: ServerRelation
 ) -> dict[str, ServerColumn]:
     """The columns, in their order."""
-    return {
-        row[0]: ServerColumn(
-            name=row[0],
-            base=row[1],
-            shown=row[2],
-            modifier=row[3],
-            is_enum=row[4],
-            is_deterministic=row[5],
-            not_null=row[6],
-            readable=row[7],
-        )
-        for row in connection.execute(_COLUMNS, (relation.oid,))
-    }
+    rows = connection.execute(_COLUMNS, (relation.oid,))
+    return {row[0]: ServerColumn(*row) for row in rows}
 
 
 def unique_keys_of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking the server at the shared snapshot, in sessions that may be lost."""
+"""Queries at the shared snapshot, repeated in another connection if one is lost."""
 
 import time
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from scrub.errors import StoreUnavailable
 from scrub.model.types import ColumnType
 from scrub.stores.postgres.connections import (
     connect,
-    first_line,
     require_psycopg,
     said_again,
+    server_message,
     what_to_do,
     without_secrets,
 )
@@ -77,11 +77,11 @@ def fetch(
     try:
         return table.rename_columns(schema.names).cast(schema)
     except pa.ArrowInvalid as error:
-        raise StoreUnavailable(f"a value does not fit its type: {first_line(error)}") from error
+        raise StoreUnavailable(f"a value does not fit its type: {server_message(error)}") from error
 
 
 def _others_write(connection: Any) -> bool:
-    """Whether the server has writers to serve; a short look may miss one, so there are a few."""
+    """Whether others are writing; asked several times, since one look may miss a short write."""
     for look in range(_LOOKS):
         if look:
             time.sleep(_LOOK_SECONDS)
@@ -97,6 +97,6 @@ def _only_row(connection: Any, query: str) -> Sequence[Any]:
 
 
 def _unavailable(error: Exception, conninfo: str) -> StoreUnavailable:
-    reason = without_secrets(first_line(error), conninfo)
+    reason = without_secrets(server_message(error), conninfo)
     hint = what_to_do(reason)  # with it, since whoever catches this keeps one text
     return StoreUnavailable(f"PostgreSQL: {reason}" + (f"; {hint}" if hint else ""))

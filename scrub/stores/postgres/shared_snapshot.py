@@ -13,8 +13,8 @@ from scrub.errors import StoreUnavailable
 from scrub.stores.postgres.connections import (
     PIN_PATH,
     connect,
-    first_line,
     require_psycopg,
+    server_message,
     without_secrets,
 )
 from scrub.stores.postgres.quoting import literal
@@ -69,7 +69,7 @@ class SharedSnapshot:
                     hint="try again, or give the store a longer lock_timeout",
                 ) from error
             except psycopg.Error as error:
-                reason = without_secrets(first_line(error), self._conninfo)
+                reason = without_secrets(server_message(error), self._conninfo)
                 raise StoreUnavailable(f"{relation.label}: {reason}") from error
         assert self.identifier
         for relation in relations:
@@ -92,7 +92,7 @@ class SharedSnapshot:
         with connect(self._conninfo) as other:
             rows = other.execute(_HOLDERS, (relation.oid,)).fetchall()
         if not rows:
-            return "somebody who is gone by now"
+            return "a session that has ended"
         return ", ".join(f"process {pid} ({name}, user {user})" for pid, name, user in rows)
 
     def close(self) -> None:
@@ -100,12 +100,12 @@ class SharedSnapshot:
 
 
 def _locking(relation: "ServerRelation") -> str:
-    """A statement that takes ACCESS SHARE; whoever may read some columns only can just read."""
+    """A statement that takes ACCESS SHARE; a role with only some columns cannot use LOCK TABLE."""
     if relation.readable:
         return f"LOCK TABLE {relation.sql} IN ACCESS SHARE MODE"
     return f"SELECT FROM {relation.sql} LIMIT 0"
 
 
 def read_at(identifier: str) -> tuple[str, ...]:
-    """The statements that put a fresh transaction, of whichever driver, into a shared snapshot."""
+    """The statements that begin a transaction at a shared snapshot, for any driver."""
     return BEGIN_READING, f"SET TRANSACTION SNAPSHOT {literal(identifier)}", PIN_PATH

@@ -10,26 +10,26 @@ import pyarrow as pa
 
 from scrub.codec.arrow_types import to_arrow
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
-from scrub.model.predicate import ColumnTerm, type_of
-from scrub.model.relation import RelationFacts, Snapshot, Split, SplitKind
+from scrub.model.predicate import ColumnTerm, node_type
+from scrub.model.relation import RelationFacts, Snapshot, Split, SplitKind, Splits
 from scrub.model.request import AsOf
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType
-from scrub.stores.base import Compared, EntrySource, SessionProvider, Upkeep
-from scrub.stores.postgres.building.index_names import IndexNames
+from scrub.stores.base import ComparedEntries, ComparedSide, SessionProvider, Upkeep
 from scrub.stores.postgres.building.standing import standing_if_kept
 from scrub.stores.postgres.column_types import ServerColumn, as_sent, sql_type, value_of
-from scrub.stores.postgres.comparison import Comparison, ServerSide
+from scrub.stores.postgres.comparison import EntryComparison, ServerSide
 from scrub.stores.postgres.connections import (
     SEE_ALL_ROWS,
     WITH_SCHEMA,
     WORKERS,
     conninfo_of,
-    first_line,
     is_not_found,
     require_psycopg,
+    server_message,
 )
 from scrub.stores.postgres.expressions import to_sql
+from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.reader import CONNINFO, SNAPSHOT, VALUE, PostgresSplitReader
 from scrub.stores.postgres.relations import (
@@ -66,7 +66,7 @@ class Described:
         return any(unique <= values for unique in self.unique_keys)
 
     def _is_bare(self, term: ColumnTerm) -> bool:
-        """Different values stay different; in another type they might not."""
+        """Whether the column is read without a cast, which could make different values equal."""
         return self.value(term.name, term.type) == identifier(term.name)
 
     def value(self, name: str, wanted: ColumnType) -> str:
@@ -88,7 +88,7 @@ class PostgresStore:
 
     @cached_property
     def conninfo(self) -> str:
-        """Not made before it is needed: a catalog may have stores that a check does not use."""
+        """The connection string, made when first needed: a check may not use every store."""
         return conninfo_of(self._store.url, self._store.options)
 
     @property
@@ -123,9 +123,9 @@ class PostgresStore:
             described = columns_of(connection, found)
             unique_keys = unique_keys_of(connection, found)
             _refuse_filtered((found, *leaves))
-            held = [Held(leaf, size_of(connection, leaf)) for leaf in leaves]
+            held = [HeldRelation(leaf, size_of(connection, leaf)) for leaf in leaves]
         except psycopg.Error as error:
-            raise StoreUnavailable(f"{relation}: {first_line(error)}") from error
+            raise StoreUnavailable(f"{relation}: {server_message(error)}") from error
         self._refuse(found, described, columns)
         self._demand_computable(found, columns)
         computed = {c.name: c.computed for c in columns if c.computed is not None}
@@ -157,22 +157,18 @@ class PostgresStore:
         )
 
     def upkeep(self, table: str, index: str) -> Upkeep:
-        """Functions that were made for another table than this one is by now."""
+        """What the triggers of an index need, if the table has changed since they were made."""
         psycopg, connection = require_psycopg(), self.snapshot.connection
         names = IndexNames(index=index, schema=self.schema, relation_name=index)
         try:
             relation = find_relation(connection, self.schema, table)
             standing = standing_if_kept(connection, relation, names)
         except psycopg.Error as error:
-            raise StoreUnavailable(f"{index}: {first_line(error)}") from error
+            raise StoreUnavailable(f"{index}: {server_message(error)}") from error
         return Upkeep(standing.to_renew, standing.to_check) if standing else Upkeep()
 
     def frame(
-        self,
-        spark: "SparkSession",
-        facts: RelationFacts,
-        columns: Sequence[Column],
-        splits: Sequence[Split],
+        self, spark: "SparkSession", facts: RelationFacts, columns: Sequence[Column], splits: Splits
     ) -> "DataFrame":
         """Read splits in tasks; rows come through Python, since no JVM driver is needed so."""
         from scrub.spark.tasks import run_in_tasks
@@ -186,7 +182,7 @@ class PostgresStore:
         )
         return run_in_tasks(spark, len(splits), work, schema)
 
-    def compare(self, expected: EntrySource, actual: EntrySource) -> Compared:
+    def compare(self, expected: ComparedSide, actual: ComparedSide) -> ComparedEntries:
         """Join both sides in the server and count."""
         comparison = self._comparison(expected, actual)
         # Who sets the number of processes in the catalog has decided.
@@ -196,20 +192,20 @@ class PostgresStore:
         return comparison.counted(row)
 
     def entries_that_differ(
-        self, expected: EntrySource, actual: EntrySource, compared: Compared
+        self, expected: ComparedSide, actual: ComparedSide, compared: ComparedEntries
     ) -> pa.Table:
         """Join again, this time for the rows."""
         comparison = self._comparison(expected, actual)
         query = comparison.fetching(compared.copies)
         return fetch(self.conninfo, self.snapshot, query, comparison.columns)
 
-    def entries_sharing(self, expected: EntrySource, key: Sequence[str]) -> pa.Table:
+    def entries_sharing(self, expected: ComparedSide, key: Sequence[str]) -> pa.Table:
         """Group by the key in the server."""
         comparison = self._comparison(expected, expected)
         return fetch(self.conninfo, self.snapshot, comparison.sharing(key), comparison.columns)
 
-    def keys_rejected(self, expected: EntrySource, columns: Sequence[Column]) -> pa.Table:
-        """Look for NULL where the catalog says never, and the server does not see to it."""
+    def keys_rejected(self, expected: ComparedSide, columns: Sequence[Column]) -> pa.Table:
+        """Look for NULLs in columns that the catalog declares NOT NULL and the server does not."""
         described = self._described[expected.facts.relation]
         key = [(f"p{n}", term.type) for n, term in enumerate(expected.primary_key)]
         unsure = [
@@ -224,22 +220,22 @@ class PostgresStore:
         query = f"SELECT true AS expected, {', '.join(values)} FROM ({side.sql}) AS s"
         return fetch(self.conninfo, self.snapshot, query, key).drop_columns("expected")
 
-    def _comparison(self, expected: EntrySource, actual: EntrySource) -> Comparison:
+    def _comparison(self, expected: ComparedSide, actual: ComparedSide) -> EntryComparison:
         keys = [
             self._described[source.facts.relation].columns[term.name].not_null
             for source in (expected, actual)
             for term in source.primary_key
         ]
-        return Comparison(
+        return EntryComparison(
             expected=self._side(expected),
             actual=self._side(actual),
             key_types=tuple(term.type for term in expected.primary_key),
-            types=tuple(type_of(node) for node in expected.beside),
+            types=tuple(node_type(node) for node in expected.beside),
             null_keys=not all(keys),
             unique_rows=self._described[expected.facts.relation].is_unique(expected.primary_key),
         )
 
-    def _side(self, source: EntrySource) -> ServerSide:
+    def _side(self, source: ComparedSide) -> ServerSide:
         described = self._described[source.facts.relation]
 
         def value(term: ColumnTerm) -> str:
@@ -258,7 +254,7 @@ class PostgresStore:
         described: Mapping[str, ServerColumn],
         columns: Sequence[Column],
     ) -> None:
-        """What the catalog wants to read and cannot be: by name, and all at once."""
+        """Refuse columns that cannot be read, all in one error."""
         found = [described[column.name] for column in columns if column.name in described]
         hidden = [column.name for column in found if not column.readable]
         if hidden:
@@ -275,7 +271,7 @@ class PostgresStore:
             raise RelationMismatch("\n".join(refused), hint="leave the column out of the catalog")
 
     def _demand_computable(self, relation: ServerRelation, columns: Sequence[Column]) -> None:
-        """What the database is to compute, it must understand; asked before anything is read."""
+        """Make the server parse expressions that it will compute, before anything is read."""
         psycopg = require_psycopg()
         connection = self.snapshot.connection
         for column in columns:
@@ -288,13 +284,13 @@ class PostgresStore:
             except psycopg.errors.ProgrammingError as error:
                 raise RelationMismatch(
                     f"{relation.label}: the database does not understand `{column.computed}`: "
-                    f"{first_line(error)}",
+                    f"{server_message(error)}",
                     hint=WITH_SCHEMA if is_not_found(error) else None,
                 ) from error
 
 
 def _refuse_filtered(leaves: Sequence[ServerRelation]) -> None:
-    """Rows that policies hide are neither missing nor right: nothing can be said of the others."""
+    """Refuse relations with rows hidden by policies: a comparison without them proves nothing."""
     for leaf in leaves:
         if leaf.is_filtered:
             raise StoreUnavailable(
@@ -312,7 +308,7 @@ def _read(
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldRelation:
     """A relation that holds rows itself, and how many bytes of them."""
 
     relation: ServerRelation
@@ -320,7 +316,7 @@ class Held:
 
     @property
     def rows(self) -> int:
-        """About how many; a table that was never analysed is judged by its size."""
+        """The estimated number of rows; for a table that was never analysed, from its size."""
         known = self.relation.rows
         return self.bytes // BYTES_PER_ROW_GUESSED if known is None else known
 

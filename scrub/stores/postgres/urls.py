@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be told to be wrong with the url of a database before anybody is asked.
+"""Finds mistakes in the url of a database before connecting.
 
-Nothing of it is repeated: where a url is written wrong, a part of its password may stand where a
-host, a port or a database is meant.
+No part of the url is repeated in messages: in a malformed url, part of the password may stand where
+a host, a port or a database is expected.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the server has writers to serve, who should not have to wait for us."""
+"""Whether others are writing to the server and might have to wait."""
 
 from scrub.stores.postgres.connections import APPLICATION_NAME
 from scrub.stores.postgres.quoting import literal

@@ -35,7 +35,7 @@ def test_the_place_of_a_database(url: str | None, shown: str) -> None:
     assert "hush" not in place
 
 
-def test_catalog_show_tells_databases_and_native_indexes_apart(
+def test_catalog_show_tells_databases_and_own_indexes_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "scrub.yaml"
@@ -50,12 +50,12 @@ def test_catalog_show_tells_databases_and_native_indexes_apart(
         "    primary_key: [id]\n"
         "    indexes:\n"
         "      by_word: {columns: [word]}\n"
-        "      orders_pkey: {native: true, unique: true}\n"
+        "      orders_pkey: {own: true, unique: true}\n"
     )
     assert main.run(["catalog", "show", "--catalog", str(path)]) == 0
     assert main.run(["catalog", "show", "orders", "--catalog", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "host db, port 5433, database shop, schema sales" in shown
-    assert "by_word, orders_pkey (native)" in shown
-    assert "orders_pkey (native, unique)" in shown
+    assert "by_word, orders_pkey (own)" in shown
+    assert "orders_pkey (own, unique)" in shown
     assert "hush" not in shown

@@ -62,7 +62,7 @@ def test_validate_lists_every_mistake_and_exits_with_2(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert f"{catalog}:7: table 'orders' is in an unknown store 'leak'" in shown.err
-    assert "did you mean 'lake'?" in shown.err
+    assert "did you mean lake?" in shown.err
     assert f"{catalog}:9: column 'id'" in shown.err
 
 
@@ -104,7 +104,7 @@ def test_show_of_an_unknown_table_names_those_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main.run(["catalog", "show", "ordres"]) == 2
-    assert "did you mean 'orders'?" in capsys.readouterr().err
+    assert "did you mean orders?" in capsys.readouterr().err
 
 
 def test_a_mistake_is_answered_without_spark(catalog: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_mistake_is_answered_without_spark(catalog: Path) -> None:
         cwd=catalog.parent,
     )
     assert done.stdout == "2 []\n"
-    assert "did you mean 'email'?" in done.stderr
+    assert "did you mean email?" in done.stderr
 
 
 def test_init_then_validate(

@@ -29,7 +29,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return a_plan()
 
     importlib.import_module("scrub.app")  # before it could take the fake for its own
-    module = ModuleType("scrub.app.check_tables")
+    module = ModuleType("scrub.app.checking.tables")
     module.__dict__.update(run_check=run_check, explain_check=explain_check)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     return fake

@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from scrub.app import repair_demo, run_demo, run_selftest
-from scrub.app.faults import NotPlanted
-from scrub.app.key_values import DefectKey
-from scrub.app.repair_demo import DemoRepair
-from scrub.app.run_demo import DemoLake, DemoResult
-from scrub.app.run_selftest import SelfTestResult
-from scrub.app.verdicts import Trial
+from scrub.app.selftest_and_demo import demo as run_demo
+from scrub.app.selftest_and_demo import repair_demo
+from scrub.app.selftest_and_demo import selftest as run_selftest
+from scrub.app.selftest_and_demo.demo import DemoLake, DemoResult
+from scrub.app.selftest_and_demo.faults import NotPlanted
+from scrub.app.selftest_and_demo.key_values import DefectKey
+from scrub.app.selftest_and_demo.repair_demo import DemoRepair
+from scrub.app.selftest_and_demo.selftest import SelfTestResult
+from scrub.app.selftest_and_demo.verdicts import Trial
 from scrub.cli import main
 from scrub.model.defect import PHYSICAL_KINDS, DefectKind
-from scrub.model.repair import RepairPlan, RepairReport, UndoReport
+from scrub.model.journal import UndoReport
+from scrub.model.repair import RepairPlan, RepairReport
 from scrub.model.request import SparkOptions
 from tests.reports.results import RESULTS
 
@@ -74,7 +77,7 @@ def test_a_demo_that_fails_says_so(
     missed = replace(found, planted={DefectKind.MISSING: 3}, found={}, unexpected=1)
     monkeypatch.setattr(run_demo, "run_demo", lambda *_, **__: missed)
     assert scrub("demo", "--rows", "1000") == 1
-    assert "0 of 3 planted defects were found, and 1 that nobody" in capsys.readouterr().out
+    assert "0 of 3 planted defects were found, and 1 that were not" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("found")

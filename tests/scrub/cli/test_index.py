@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from scrub.cli.main import run
-from tests.repair.delta_ground import DeltaGround, rows_of
+from tests.scrub.stores.delta.delta_ground import DeltaGround, rows_of
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_an_index_that_cannot_be_followed_exits_with_3(
     err = capsys.readouterr().err
     assert "error: orders.by_customer: " in err
     assert "a vacuum of the table removed it" in err
-    assert "hint: build the index anew" in err
+    assert "hint: rebuild the index" in err
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 
 from reports import FORMATS
-from scrub.app.repair import preview_repair
+from scrub.app.repairing.repair import preview_repair
 from scrub.model.defect import DefectKind
 from scrub.model.repair import RepairRequest
 from scrub.model.result import Status
-from tests.backfill.ground import until
 from tests.builders import delta_lake, entries_of, orders, write_catalog
 from tests.postgres_server import Database
 from tests.reports.results import a_check, a_defect, a_run, a_table
+from tests.scrub.stores.postgres.building.ground import until
 
 _SOON = 15.0
 SCRUB = (sys.executable, "-m", "scrub")

@@ -16,8 +16,8 @@ from deltalake import DeltaTable, write_deltalake
 from psycopg import conninfo
 
 from reports.repairs import repair_as_text
-from scrub.app.repair import execute_repair, preview_repair
-from scrub.app.repair_patch import write_patch
+from scrub.app.repairing.patch import write_patch
+from scrub.app.repairing.repair import execute_repair, preview_repair
 from scrub.errors import UsageError
 from scrub.model.defect import DefectKind
 from scrub.model.repair import RepairReport, RepairRequest
@@ -164,9 +164,9 @@ def test_last_copies_are_deleted_when_that_is_asked_for_and_the_plan_says_what_i
 ) -> None:
     request = shop.request(OF_LOST, indexes=("by_customer",), delete_last_copies=True)
     told = repair_as_text(preview_repair(request))
-    assert "Rows whose last copies would be deleted, as --delete-last-copies says" in told
+    assert "Rows whose last copies would be deleted, as asked with --delete-last-copies" in told
     assert "customer_id=2" in told
-    assert "told alike by by_customer, by_status" in told
+    assert "found alike in by_customer, by_status" in told
     report = execute_repair(request)
     assert (deleted(report), report.plan.refusals) == ([LOST], ())
     assert LOST not in shop.ids("by_customer")

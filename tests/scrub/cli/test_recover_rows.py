@@ -12,7 +12,7 @@ from scrub.catalog import load_catalog
 from scrub.cli import main
 from scrub.model.defect import Defect
 from tests.postgres_server import Database
-from tests.repair.postgres_ground import Ground
+from tests.scrub.stores.postgres.repairs.postgres_ground import Ground
 
 Scrub = Callable[[str], tuple[int, str]]
 INDEXES = {
@@ -89,7 +89,7 @@ def test_a_lost_row_is_shown_put_back_told_and_taken_out(ground: Ground, scrub: 
     code, text = scrub(repair)
     assert code == 1
     assert "put the lost row back" in text
-    row = "id=7, told alike by by_customer, by_total"
+    row = "id=7, found alike in by_customer, by_total"
     assert f"Rows that would be put back\n  - {row}; unknown, written as NULL: note" in text
     assert "with its entry in by_note" in text
     assert "nothing was changed; 2 changes would be made" in text
@@ -117,11 +117,11 @@ def test_a_lost_row_is_shown_put_back_told_and_taken_out(ground: Ground, scrub: 
     assert "put the lost row back" in text
     assert "total='8.75', note=NULL" in text
     code, text = scrub(f"undo {report['run']} --execute")
-    assert (code, "2 taken back, 0 refused" in text) == (0, True)
+    assert (code, "2 undone, 0 refused" in text) == (0, True)
     assert len(ground.rows()) == 99
     code, text = scrub(f"{repair} --execute")
     assert "Rows that were put back" in text
-    assert "1 done; to take it back: scrub undo" in text
+    assert "1 done; to undo it: scrub undo" in text
     run = text.split("scrub undo ")[1].split()[0]
     ground.database.run("UPDATE orders SET note = 'mine' WHERE id = 7")
     code, text = scrub(f"undo {run} --execute")

@@ -18,17 +18,17 @@ from reports import as_json, as_jsonl
 from reports.redaction import redact_result
 from reports.repair_records import repair_record
 from reports.repairs import repair_as_text
-from scrub.app.earlier_result import read_result
+from scrub.app.repairing.earlier_result import read_result
 from scrub.catalog import load_catalog
 from scrub.cli import main
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
+from scrub.model.journal import RunRecord
 from scrub.model.repair import Entry, RepairPlan, RepairReport
 from scrub.model.result import Status
-from scrub.stores.repairing import RunRecord
 from tests.postgres_server import Database
-from tests.repair.postgres_ground import Ground, defect_of
 from tests.reports.results import RESULTS, a_check, a_run, a_table
+from tests.scrub.stores.postgres.repairs.postgres_ground import Ground, defect_of
 
 Scrub = Callable[..., int]
 ROWS = 100
@@ -122,9 +122,7 @@ def test_a_repair_is_previewed_executed_shown_and_undone(
     assert ground.database.rows("SELECT to_regclass('scrub_runs')") == [(None,)]
 
     assert scrub("repair table orders --execute --from", file) == 0
-    said = re.search(
-        r"3 done; to take it back: scrub undo (\w+) --execute", capsys.readouterr().out
-    )
+    said = re.search(r"3 done; to undo it: scrub undo (\w+) --execute", capsys.readouterr().out)
     assert said
     assert ground.defects() == []
 
@@ -138,14 +136,14 @@ def test_a_repair_is_previewed_executed_shown_and_undone(
     shown = capsys.readouterr().out
     assert re.search(r"what had been done +as it was left +comes back", shown)
     assert re.search(r"put the missing entry +\S.*id=\d+.* absent *$", shown, re.MULTILINE)
-    assert "did 3 changes that can be taken back" in shown
+    assert "did 3 changes that can be undone" in shown
     assert "id=1005" in shown, "each change is shown"
     assert ground.defects() == []
     assert scrub("undo --execute", said[1]) == 0
-    assert "3 taken back, 0 refused" in capsys.readouterr().out
+    assert "3 undone, 0 refused" in capsys.readouterr().out
     assert ground.contents("by_customer") == before
     assert scrub("undo --execute", said[1]) == 0
-    assert f"run {said[1]} of table orders was taken back already, by" in capsys.readouterr().out
+    assert f"run {said[1]} of table orders was already undone, by" in capsys.readouterr().out
     assert scrub("journal list") == 0
     (line,) = (
         text for text in capsys.readouterr().out.splitlines() if text.startswith(f"{said[1]} ")
@@ -153,9 +151,9 @@ def test_a_repair_is_previewed_executed_shown_and_undone(
     assert re.search(r" 3  \w{12}$", line), "three changes, undone by another run"
     assert ground.database.rows("SELECT count(*) FROM scrub_runs") == [(2,)], "no empty run"
     assert scrub("journal prune --older-than 0") == 0
-    assert "2 runs would be forgotten" in capsys.readouterr().out
+    assert "2 runs would be removed from the journal" in capsys.readouterr().out
     assert scrub("journal prune --older-than 0 --execute") == 0
-    assert "2 runs forgotten" in capsys.readouterr().out
+    assert "2 runs removed from the journal" in capsys.readouterr().out
     assert scrub("undo", said[1]) == 2
 
 
@@ -298,7 +296,7 @@ def test_defects_that_the_foreground_fixed_since_are_left_alone_and_reported_so(
     assert scrub("repair table orders --execute --from", file) == 0
     told = capsys.readouterr().out
     assert "3 left alone: it was right already" in told
-    assert "scrub undo" not in told, "there is nothing to take back"
+    assert "scrub undo" not in told, "there is nothing to undo"
     ((run,),) = ground.database.rows("SELECT run FROM scrub_runs")
     assert scrub("undo", run) == 0
     assert f"run {run} of table orders changed nothing" in capsys.readouterr().out
@@ -327,7 +325,7 @@ def test_what_was_repaired_is_verified_and_no_index_that_is_not_built_yet(
     told = capsys.readouterr().out
     assert "could not run" not in told
     assert "After: " in told
-    assert re.search(r"3 done; to take it back: scrub undo \w+ --execute", told)
+    assert re.search(r"3 done; to undo it: scrub undo \w+ --execute", told)
     assert code == 0
 
 
@@ -342,7 +340,7 @@ def test_what_was_repaired_is_told_when_the_check_afterwards_cannot_run(
     told = capsys.readouterr().out
     assert "orders.by_status, error: index by_status of table orders is not there" in told
     assert "orders__by_status" in told
-    assert re.search(r"3 done; to take it back: scrub undo \w+ --execute", told)
+    assert re.search(r"3 done; to undo it: scrub undo \w+ --execute", told)
     assert code == 3
     assert ground.defects() == []
 
@@ -390,7 +388,7 @@ def test_a_preview_from_a_file_says_that_the_file_says_so(
     file = result_file(tmp_path, ground.defects()[:1])
     assert scrub("repair table orders --from", file) == 1
     told = capsys.readouterr().out
-    assert f"1 change would be made, as {file} says; it is looked at again then. To make it" in told
+    assert f"1 change would be made, as {file} says; it is checked again then. To make it" in told
 
 
 @pytest.mark.parametrize("command", ["journal list", "undo abc", "journal prune --older-than 1"])

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from repair.patch_files import file_name
+from repair.patch.files import file_name
 from scrub.app import check
-from scrub.app.repair_patch import write_patch
+from scrub.app.repairing.patch import write_patch
 from scrub.cli import main
 from scrub.model.defect import DefectKind
 from scrub.model.repair import RepairRequest

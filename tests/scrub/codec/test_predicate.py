@@ -14,20 +14,8 @@ from hypothesis import strategies as st
 
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.predicate import evaluate, truth
-from scrub.model.predicate import (
-    BOOLEAN,
-    And,
-    ColumnTerm,
-    Comparison,
-    IsIn,
-    IsNull,
-    LiteralTerm,
-    Node,
-    Not,
-    Operator,
-    Or,
-    columns_of,
-)
+from scrub.model import predicate
+from scrub.model.predicate import BOOLEAN, Node, Operator
 from scrub.model.types import ColumnType, parse_type
 
 COLUMNS = {
@@ -59,7 +47,7 @@ PYTHON = {
     Operator.GREATER_OR_EQUAL: operator.ge,
 }
 
-columns = st.sampled_from(list(COLUMNS)).map(lambda name: ColumnTerm(name, COLUMNS[name]))
+columns = st.sampled_from(list(COLUMNS)).map(lambda name: predicate.ColumnTerm(name, COLUMNS[name]))
 operators = st.sampled_from(Operator)
 rows = st.lists(
     st.fixed_dictionaries({name: st.none() | values for name, values in FEW.items()}), max_size=6
@@ -67,36 +55,36 @@ rows = st.lists(
 
 
 @st.composite
-def comparisons(draw: st.DrawFn) -> Comparison:
+def comparisons(draw: st.DrawFn) -> predicate.Comparison:
     column = draw(columns)
-    literal = LiteralTerm(draw(FEW[column.name]), column.type)
+    literal = predicate.LiteralTerm(draw(FEW[column.name]), column.type)
     sides = draw(st.permutations([column, literal]))
-    return Comparison(sides[0], draw(operators), sides[1])
+    return predicate.Comparison(sides[0], draw(operators), sides[1])
 
 
-def _column_pair(names: tuple[str, str], by: Operator) -> Comparison:
-    left, right = (ColumnTerm(name, COLUMNS[name]) for name in names)
-    return Comparison(left, by, right)
+def _column_pair(names: tuple[str, str], by: Operator) -> predicate.Comparison:
+    left, right = (predicate.ColumnTerm(name, COLUMNS[name]) for name in names)
+    return predicate.Comparison(left, by, right)
 
 
 memberships = columns.flatmap(
     lambda column: st.lists(FEW[column.name], min_size=1, max_size=3).map(
-        lambda values: IsIn(column, tuple(values))
+        lambda values: predicate.IsIn(column, tuple(values))
     )
 )
 leaves = (
     comparisons()
     | st.builds(_column_pair, st.sampled_from(PAIRS), operators)
     | memberships
-    | columns.map(IsNull)
-    | st.just(ColumnTerm("flag", BOOLEAN))
-    | st.booleans().map(lambda value: LiteralTerm(value, BOOLEAN))
+    | columns.map(predicate.IsNull)
+    | st.just(predicate.ColumnTerm("flag", BOOLEAN))
+    | st.booleans().map(lambda value: predicate.LiteralTerm(value, BOOLEAN))
 )
 
 
 def _joined(children: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     several = st.lists(children, min_size=2, max_size=3).map(tuple)
-    return children.map(Not) | several.map(And) | several.map(Or)
+    return children.map(predicate.Not) | several.map(predicate.And) | several.map(predicate.Or)
 
 
 conditions = st.recursive(leaves, _joined, max_leaves=6)
@@ -105,28 +93,28 @@ conditions = st.recursive(leaves, _joined, max_leaves=6)
 def reference(node: Node, row: dict) -> object:
     """What SQL says, one row at a time."""
     match node:
-        case ColumnTerm(name=name):
+        case predicate.ColumnTerm(name=name):
             return row[name]
-        case LiteralTerm(value=value):
+        case predicate.LiteralTerm(value=value):
             return value
-        case Comparison(left=left, operator=by, right=right):
+        case predicate.Comparison(left=left, operator=by, right=right):
             sides = [reference(side, row) for side in (left, right)]
             if None in sides:
                 return None
             if isinstance(sides[0], str):
                 sides = [side.encode() for side in sides]
             return PYTHON[by](*sides)
-        case IsNull(term=term):
+        case predicate.IsNull(term=term):
             return row[term.name] is None
-        case IsIn(term=term, values=values):
+        case predicate.IsIn(term=term, values=values):
             return None if row[term.name] is None else row[term.name] in values
-        case Not(operand=operand):
+        case predicate.Not(operand=operand):
             value = reference(operand, row)
             return None if value is None else not value
-        case And(operands=operands):
+        case predicate.And(operands=operands):
             values = [reference(operand, row) for operand in operands]
             return False if False in values else None if None in values else True
-        case Or(operands=operands):
+        case predicate.Or(operands=operands):
             values = [reference(operand, row) for operand in operands]
             return True if True in values else None if None in values else False
 
@@ -153,23 +141,22 @@ def test_evaluation_agrees_with_sql_logic_written_out(condition: Node, found: li
 @given(conditions, rows)
 def test_a_predicate_survives_the_way_to_a_task(condition: Node, found: list[dict]) -> None:
     assert pickle.loads(pickle.dumps(condition)) == condition
-    assert columns_of(condition) <= set(COLUMNS)
 
 
 def test_null_among_a_dictionarys_values_is_null() -> None:
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))
     batch = pa.RecordBatch.from_pydict({"coded": coded})
-    column = ColumnTerm("coded", COLUMNS["coded"])
-    assert truth(IsNull(column), batch).tolist() == [False, True, True]
-    assert evaluate(IsIn(column, ("a",)), batch).to_pylist() == [True, None, None]
-    equals = Comparison(column, Operator.EQUAL, LiteralTerm("a", column.type))
-    assert evaluate(Not(equals), batch).to_pylist() == [False, None, None]
+    column = predicate.ColumnTerm("coded", COLUMNS["coded"])
+    assert truth(predicate.IsNull(column), batch).tolist() == [False, True, True]
+    assert evaluate(predicate.IsIn(column, ("a",)), batch).to_pylist() == [True, None, None]
+    equals = predicate.Comparison(column, Operator.EQUAL, predicate.LiteralTerm("a", column.type))
+    assert evaluate(predicate.Not(equals), batch).to_pylist() == [False, None, None]
 
 
 def test_a_slice_of_a_batch_answers_for_its_own_rows() -> None:
     batch = batch_of([dict.fromkeys(COLUMNS) | {"coded": word} for word in "abcabc"]).slice(3, 2)
-    column = ColumnTerm("coded", COLUMNS["coded"])
-    equals = Comparison(column, Operator.EQUAL, LiteralTerm("b", column.type))
+    column = predicate.ColumnTerm("coded", COLUMNS["coded"])
+    equals = predicate.Comparison(column, Operator.EQUAL, predicate.LiteralTerm("b", column.type))
     assert truth(equals, batch).tolist() == [False, True]
 
 
@@ -177,15 +164,17 @@ def test_a_slice_of_a_batch_answers_for_its_own_rows() -> None:
 def test_is_null_works_on_types_that_are_not_compared(text: str) -> None:
     column_type: ColumnType = parse_type(text)
     batch = pa.RecordBatch.from_pydict({"x": pa.array([None], to_arrow(column_type))})
-    assert truth(IsNull(ColumnTerm("x", column_type)), batch).tolist() == [True]
+    assert truth(predicate.IsNull(predicate.ColumnTerm("x", column_type)), batch).tolist() == [True]
 
 
 def test_nan_is_not_null() -> None:
     batch = pa.RecordBatch.from_pydict({"x": pa.array([float("nan")])})
-    assert truth(IsNull(ColumnTerm("x", parse_type("double"))), batch).tolist() == [False]
+    assert truth(
+        predicate.IsNull(predicate.ColumnTerm("x", parse_type("double"))), batch
+    ).tolist() == [False]
 
 
 def test_truth_is_a_numpy_array_of_flags() -> None:
-    flags = truth(LiteralTerm(True, BOOLEAN), batch_of([]))
+    flags = truth(predicate.LiteralTerm(True, BOOLEAN), batch_of([]))
     assert flags.dtype == np.bool_
     assert len(flags) == 0

@@ -14,15 +14,16 @@ from scrub.errors import RelationMismatch
 from scrub.model.relation import RelationFacts, Split
 from scrub.model.table import Column, Store
 from scrub.model.types import parse_type
-from scrub.stores import delta as delta_module
-from scrub.stores import delta_source, parquet_files, partitioned_frame
 from scrub.stores.base import ReadableStore
-from scrub.stores.delta import DeltaStore
+from scrub.stores.delta import source as delta_source
+from scrub.stores.delta import store as delta_module
+from scrub.stores.delta.store import DeltaStore
+from scrub.stores.files import parquet_files, partitioned_frame
 from scrub.stores.open import open_store
 from scrub.stores.unreadable import UnreadableSplit
-from tests.scrub.stores import delta_tables as delta
+from tests.scrub.stores.delta import delta_tables as delta
+from tests.scrub.stores.delta.test_store import PARTITION_VALUES, columns_of, partitioned
 from tests.scrub.stores.sample import no_session, read_natively, read_through_spark
-from tests.scrub.stores.test_delta import PARTITION_VALUES, columns_of, partitioned
 
 pytestmark = pytest.mark.spark
 ID = Column(name="id", type=parse_type("bigint"))

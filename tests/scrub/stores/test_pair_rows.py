@@ -9,9 +9,9 @@ from scrub.codec.kv.held_rows import HELD
 from scrub.codec.kv.pairs import NONCANONICAL
 from scrub.codec.kv.rows import decode
 from scrub.stores.pair_rows import TABLE, Pair, PairRows
-from tests.checks.pair_ground import stored
-from tests.kv.reference_pairs import encode_entry, encode_row
-from tests.kv.strategies import mutated, rows, stored_pairs, tables
+from tests.checks.pairs.pair_ground import stored
+from tests.scrub.codec.kv.reference_pairs import encode_entry, encode_row
+from tests.scrub.codec.kv.strategies import mutated, rows, stored_pairs, tables
 
 
 @given(data=st.data())

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from scrub.model.entry_shape import EntryShape, Tombstones
 from scrub.model.table import Column
 from scrub.model.types import parse_type
-from scrub.stores.delta_entries import entry_schema
-from scrub.stores.writing import Outcome, WritableStore
+from scrub.stores.delta.entries import entry_schema
+from scrub.stores.entry_states import Outcome
+from tests.scrub.stores.conditional_writes import ConditionalWrites
 from tests.scrub.stores.writable_formats import WRITABLE_FORMATS, WritableFormat
 
 WRITTEN, UNCHANGED, CONFLICT = Outcome.WRITTEN, Outcome.UNCHANGED, Outcome.CONFLICT
@@ -70,7 +71,7 @@ class Ground:
     form: WritableFormat
     root: Path
     shape: EntryShape
-    store: WritableStore
+    store: ConditionalWrites
 
     def rows(self) -> Counter[tuple[Any, ...]]:
         return Counter(tuple(row.values()) for row in self.form.rows(self.root, self.shape))
@@ -109,10 +110,6 @@ def make(form: WritableFormat, tmp_path: Path) -> Make:
         return Ground(form, tmp_path, shape, form.open(tmp_path))
 
     return made
-
-
-def test_it_is_a_writable_store(make: Make) -> None:
-    assert isinstance(make(BY_CUSTOMER).store, WritableStore)
 
 
 def test_init_put_writes_what_is_absent_and_nothing_else(make: Make) -> None:

@@ -14,12 +14,10 @@ from psycopg.rows import dict_row
 
 from scrub.model.entry_shape import MARK, EntryShape, Tombstones
 from scrub.model.table import Store
-from scrub.stores.delta_entries import entry_schema
-from scrub.stores.delta_writes import DeltaWriter
+from scrub.stores.delta.entries import entry_schema
 from scrub.stores.postgres.column_types import sql_type
-from scrub.stores.postgres.conditional_writes import PostgresWriter
-from scrub.stores.writing import WritableStore
 from tests.postgres_server import start_server
+from tests.scrub.stores.conditional_writes import ConditionalWrites, DeltaWrites, PostgresWrites
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class WritableFormat:
 
     name: str
     create: Callable[[Path, EntryShape], None]  # an empty relation for the shape
-    open: Callable[[Path], WritableStore]
+    open: Callable[[Path], ConditionalWrites]
     rows: Callable[[Path, EntryShape], list[dict[str, Any]]]  # all, tombstones included
     tombstones: frozenset[Tombstones] = field(default_factory=lambda: frozenset(Tombstones))
     lacks: frozenset[str] = frozenset()  # types that the store does not hold
@@ -39,8 +37,8 @@ def _create_delta(root: Path, shape: EntryShape) -> None:
     DeltaTable.create(str(root / shape.relation), entry_schema(shape.columns))
 
 
-def _open_delta(root: Path) -> WritableStore:
-    return DeltaWriter(Store(name="lake", kind="delta", path=str(root)))
+def _open_delta(root: Path) -> ConditionalWrites:
+    return DeltaWrites(Store(name="lake", kind="delta", path=str(root)))
 
 
 def _rows_of_delta(root: Path, shape: EntryShape) -> list[dict[str, Any]]:
@@ -75,8 +73,8 @@ def _create_postgres(root: Path, shape: EntryShape) -> None:
         connection.execute(f"CREATE TABLE {shape.relation} ({', '.join(columns)})")
 
 
-def _open_postgres(root: Path) -> WritableStore:
-    return PostgresWriter(Store(name="shop", kind="postgres", url=_postgres_url(root)))
+def _open_postgres(root: Path) -> ConditionalWrites:
+    return PostgresWrites(Store(name="shop", kind="postgres", url=_postgres_url(root)))
 
 
 def _rows_of_postgres(root: Path, shape: EntryShape) -> list[dict[str, Any]]:

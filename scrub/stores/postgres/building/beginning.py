@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.build import Method, State, duties_in
 from scrub.model.table import Index, Table
-from scrub.stores.postgres.building.briefly import Brief, briefly, patience
+from scrub.stores.postgres.briefly import Brief, briefly, patience
 from scrub.stores.postgres.building.build import EXCLUSIVE_MILLISECONDS
 from scrub.stores.postgres.building.builds import Builds
-from scrub.stores.postgres.building.entry_sql import EntrySql, entry_sql
 from scrub.stores.postgres.building.free_names import demand_free
 from scrub.stores.postgres.building.functions import making
 from scrub.stores.postgres.building.ownership import demand_able, giving, owner_of
 from scrub.stores.postgres.building.relations_made import creating
 from scrub.stores.postgres.building.triggers import creating_triggers
-from scrub.stores.postgres.connections import SEARCH_PATH, SEE_ALL_ROWS, first_line, require_psycopg
+from scrub.stores.postgres.connections import (
+    SEARCH_PATH,
+    SEE_ALL_ROWS,
+    require_psycopg,
+    server_message,
+)
+from scrub.stores.postgres.entry_sql import EntrySql, entry_sql
 from scrub.stores.postgres.quoting import identifier, qualified
 from scrub.stores.postgres.relations import (
     PARTITIONED,
@@ -193,12 +198,12 @@ def _demand_absent(connection: "psycopg.Connection[Any]", table: Table, entry: E
     verify = f"scrub backfill verify {table.name} {entry.index}"
     if _is_built(connection, table, entry):
         raise UsageError(
-            f"index {entry.index} of table {table.name} is built already, and public",
-            hint=f"check it with {verify}; to build it anew, remove it first with "
+            f"index {entry.index} of table {table.name} is already built and public",
+            hint=f"check it with {verify}; to rebuild it, first remove it with "
             f"scrub backfill drop {table.name} {entry.index} --execute",
         )
     raise UsageError(
-        f"index {entry.index}: there is a relation {entry.relation} already",
+        f"index {entry.index}: a relation {entry.relation} already exists",
         hint=f"if it is this index, check it with {verify}; else rename or drop {entry.relation}",
     )
 
@@ -221,7 +226,8 @@ def _demand_immutable(brief: Brief, entry: EntrySql) -> None:
             brief.execute(f"CREATE INDEX ON {trial} (({expression} IS NULL))")
         except psycopg.ProgrammingError as error:
             raise UsageError(
-                f"index {entry.index}: the database cannot keep {expression}: {first_line(error)}",
+                f"index {entry.index}: the database cannot keep {expression}: "
+                f"{server_message(error)}",
                 hint="use only the row's own values and functions that are IMMUTABLE, and write "
                 "those that are not in pg_catalog with the name of their schema; what depends on "
                 "the time zone must name it: (at AT TIME ZONE 'Europe/Berlin')::date",

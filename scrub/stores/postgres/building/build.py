@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from scrub.errors import StoreUnavailable
 from scrub.model.build import Method, State, duties_in
 from scrub.stores.building import LOAD, Blocker, Clash, GaveWay, Step, Superseded
+from scrub.stores.postgres.blocking import blockers_of
+from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.building import merging, suspects
-from scrub.stores.postgres.building.blocking import blockers_of
-from scrub.stores.postgres.building.briefly import Brief
 from scrub.stores.postgres.building.builds import Build, Builds, Range
 from scrub.stores.postgres.building.chunks import ChunkSql, clashes, put
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.functions import making, resting
 from scrub.stores.postgres.building.loading import Loading, Undone, clashes_told
 from scrub.stores.postgres.building.place import BuildPlace
@@ -25,6 +24,7 @@ from scrub.stores.postgres.building.relations_made import (
 )
 from scrub.stores.postgres.building.session import BuildSession
 from scrub.stores.postgres.building.triggers import dropping_triggers
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import literal
 from scrub.stores.postgres.relations import find_relation, leaves_of
 
@@ -205,8 +205,8 @@ class PostgresBuild:
                 locked = brief.execute(merging.locking(entry, numbers)).fetchall()
                 if len(locked) != len(numbers):
                     raise StoreUnavailable(
-                        f"index {index}: records of the temporary index disappeared, so what "
-                        "writers did meanwhile is not known",
+                        f"index {index}: records of the temporary index are missing, so "
+                        "changes of writers may be lost",
                         hint="cancel the build and run it again",
                     )
                 self._copy(brief, entry, numbers)

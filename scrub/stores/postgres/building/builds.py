@@ -238,7 +238,7 @@ class Builds:
         )
 
     def is_taken_from(self, build: int, runner: str) -> str:
-        """A condition: whether somebody else runs the build now, or it is being taken back."""
+        """A condition: whether somebody else runs the build now, or it is being reversed."""
         return (
             f"EXISTS (SELECT FROM {self.builds} WHERE id = {build} AND "
             f"(runner <> {literal(runner)} OR state = {literal(State.REVERSING)}))"

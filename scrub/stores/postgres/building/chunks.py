@@ -15,11 +15,11 @@ from scrub.model.build import Method, State
 from scrub.model.entry_shape import MARK
 from scrub.stores.building import LOAD
 from scrub.stores.postgres.building.builds import Builds, Range
-from scrub.stores.postgres.building.entry_parts import Arbiter, KeyColumn
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.key_ranges import typed, up_to, within
 from scrub.stores.postgres.building.relations_made import is_identified_late
 from scrub.stores.postgres.column_types import output_text
+from scrub.stores.postgres.entry_parts import Arbiter, KeyColumn
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.writers import OTHERS_WRITE
 
@@ -162,7 +162,7 @@ class ChunkSql:
 
     @staticmethod
     def _same(entry: EntrySql) -> str:
-        """An entry that is there already is touched, not changed: so it counts as put."""
+        """An entry that already exists is touched, not changed: so it counts as put."""
         return f"SET {_MARK} = false WHERE NOT t.{_MARK} AND {entry.same_entry('t', 'excluded')}"
 
     @staticmethod

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scrub.stores.postgres.building.entry_parts import SourceColumn
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.connections import SEARCH_PATH
+from scrub.stores.postgres.entry_parts import SourceColumn
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import literal
 
 FORM = 2
@@ -162,9 +162,9 @@ class Firing:
                        WHEN a.attname OPERATOR(pg_catalog.<>) c.name AND EXISTS (
                            SELECT FROM pg_catalog.pg_attribute AS b WHERE b.attrelid {_EQUAL} own
                            AND b.attname {_EQUAL} c.name AND NOT b.attisdropped)
-                       THEN pg_catalog.format('another column is called %s by now', c.name)
+                       THEN pg_catalog.format('another column is now called %s', c.name)
                        WHEN a.atttypid OPERATOR(pg_catalog.<>) c.type AND NOT ({_WIDENED})
-                       THEN pg_catalog.format('column %s is of type %s by now', a.attname,
+                       THEN pg_catalog.format('column %s now has type %s', a.attname,
                                               pg_catalog.format_type(a.atttypid, a.atttypmod))
                    END, '; ')
             INTO names, problem
@@ -209,7 +209,7 @@ class Firing:
     @property
     def _stranger_hint(self) -> str:
         return literal(
-            "Drop this trigger. If the relation is that very table, made anew, run: "
+            "Drop this trigger. If the relation is the same table, recreated, run:  "
             f"{self._command('renew')}"
         )
 

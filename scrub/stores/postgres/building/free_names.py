@@ -8,9 +8,9 @@ would then run as whoever writes to the table.
 from typing import TYPE_CHECKING, Any
 
 from scrub.errors import UsageError
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.functions import functions_of
 from scrub.stores.postgres.building.relations_made import unique_indexes
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier
 
 if TYPE_CHECKING:

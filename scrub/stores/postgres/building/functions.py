@@ -9,11 +9,11 @@ to everybody, and default privileges may open them to more: both end in the same
 from collections.abc import Iterator
 
 from scrub.model.build import Duties
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.firing import quoted_body
-from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.building.keeper import keeping
 from scrub.stores.postgres.building.triggers import emptying
+from scrub.stores.postgres.entry_sql import EntrySql
+from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.quoting import literal
 
 

@@ -21,17 +21,17 @@ from functools import partial
 
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.entry_parts import Arbiter, EntryPart
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.firing import MAY_READ, SETTINGS, Firing, note_of, quoted_body
 from scrub.stores.postgres.building.putting import declared, putting, variables
 from scrub.stores.postgres.building.row_reading import RowReading
+from scrub.stores.postgres.entry_parts import Arbiter, EntryPart
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier, literal
 
 _MARK = identifier(MARK)
 _BRANCHES_MAX = 3  # columns that may be NULL and get a branch of their own; see `_matching`
 
-_HIDDEN = "Its values are told to roles that may read the whole table."
+_HIDDEN = "Its values are shown only to roles that may read the whole table."
 
 _FORGETS = (Duty.DELETE,)
 _PUTS = (Duty.PUT_AND_TOMBSTONE, Duty.PUT_AND_DELETE, Duty.RECORD, Duty.ENFORCE)

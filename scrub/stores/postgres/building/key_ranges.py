@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from scrub.stores.postgres.building.entry_parts import KeyColumn
+from scrub.stores.postgres.entry_parts import KeyColumn
 from scrub.stores.postgres.quoting import literal
 
 

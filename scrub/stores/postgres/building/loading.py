@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from scrub.errors import StoreUnavailable
 from scrub.model.build import Method
 from scrub.stores.building import LOAD, Clash, Step, Superseded
-from scrub.stores.postgres.building.briefly import Brief
+from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.building.builds import Builds, Range
 from scrub.stores.postgres.building.chunks import SLOW_ROWS_MAX, ChunkSql
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.building.session import BuildSession
 from scrub.stores.postgres.connections import require_psycopg
+from scrub.stores.postgres.entry_sql import EntrySql
 
 _CHUNKS_LOOKING_FIRST = 16
 

@@ -8,9 +8,9 @@ by a newer one between being read and being copied, and an older value never ove
 from collections.abc import Sequence
 
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.entry_parts import Arbiter
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.relations_made import NUMBER
+from scrub.stores.postgres.entry_parts import Arbiter
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier
 
 _MARK, _NUMBER = identifier(MARK), identifier(NUMBER)

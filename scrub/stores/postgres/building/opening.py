@@ -7,7 +7,7 @@ process holds nobody up, and it signs the build, so that workers it left behind 
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,17 @@ from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.build import Method, State
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import Blocker
+from scrub.stores.postgres.blocking import blockers_of
 from scrub.stores.postgres.building.beginning import begin, entries_of, rehearse
-from scrub.stores.postgres.building.blocking import blockers_of
 from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Build, Builds, Range
-from scrub.stores.postgres.building.entry_sql import EntrySql
-from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.building.renewing import demand_renewable, renew
+from scrub.stores.postgres.building.shared_counts import share_counts
 from scrub.stores.postgres.building.standing import Standing, standing_of
 from scrub.stores.postgres.connections import connect, conninfo_of
+from scrub.stores.postgres.entry_sql import EntrySql
+from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.relations import find_relation, leaves_of
 from scrub.stores.postgres.session_locks import holder_of, try_lock
 
@@ -196,6 +197,10 @@ class PostgresBuilds:
         relation = find_relation(self.connection, self.schema, table.relation)
         for entry in self.entries(table, indexes):
             demand_renewable(self.connection, relation, entry, owner)
+
+    def published(self, first: Build, entries: Mapping[str, int]) -> dict[str, Build]:
+        """The records of indexes that one build has published, each with its own counts."""
+        return share_counts(self.connection, self.builds, first, entries)
 
     def of_table(self, table: Table) -> list[Build]:
         return self.builds.of_table(self.connection, table.name)

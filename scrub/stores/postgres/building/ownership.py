@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrub.errors import UsageError
 from scrub.stores.postgres.building.functions import functions_of
-from scrub.stores.postgres.building.index_names import IndexNames
+from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.relations import ServerRelation, leaves_of
 

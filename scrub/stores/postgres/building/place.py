@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 
 from scrub.model.build import Method
-from scrub.stores.postgres.building.entry_sql import EntrySql
-from scrub.stores.postgres.building.index_names import IndexNames
+from scrub.stores.postgres.entry_sql import EntrySql
+from scrub.stores.postgres.index_names import IndexNames
 
 
 @dataclass(frozen=True, slots=True)

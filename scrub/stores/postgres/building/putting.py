@@ -3,9 +3,9 @@
 
 from collections.abc import Sequence
 
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.firing import refused
 from scrub.stores.postgres.building.row_reading import RowReading
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import literal
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from scrub.errors import StoreUnavailable
 from scrub.model.build import Method
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.firing import quoted_body
-from scrub.stores.postgres.building.index_names import IndexNames
+from scrub.stores.postgres.entry_sql import EntrySql
+from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier, literal
 
 NUMBER = "scrub_number"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrub.errors import UsageError
 from scrub.model.build import Duties, Duty
-from scrub.stores.postgres.building.briefly import briefly, patience
-from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.briefly import briefly, patience
 from scrub.stores.postgres.building.firing import note_in
 from scrub.stores.postgres.building.functions import making
 from scrub.stores.postgres.building.ownership import demand_able, giving, owner_of
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
 

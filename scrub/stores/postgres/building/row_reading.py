@@ -9,8 +9,8 @@ since. Both present the row under the old names, in the old types: so expression
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.firing import refused
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier, literal
 
 NAMES_NOW = (

@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
 from scrub.stores.building import Disconnected, GaveWay
-from scrub.stores.postgres.building.briefly import (
+from scrub.stores.postgres.briefly import (
     UNHURRIED_PATIENCE_MIN,
     Brief,
     Lookout,
     briefly,
     patience,
 )
-from scrub.stores.postgres.connections import connect, first_line, require_psycopg, without_secrets
+from scrub.stores.postgres.connections import (
+    connect,
+    require_psycopg,
+    server_message,
+    without_secrets,
+)
 from scrub.stores.postgres.quoting import literal
 
 if TYPE_CHECKING:
@@ -128,8 +133,8 @@ class BuildSession:
             raise
         except psycopg.Error as error:
             if isinstance(error, psycopg.errors.QueryCanceled):
-                raise GaveWay(first_line(error)) from error  # meant for what was done before
-            reason = f"PostgreSQL: {without_secrets(first_line(error), self._conninfo)}"
+                raise GaveWay(server_message(error)) from error  # meant for what was done before
+            reason = f"PostgreSQL: {without_secrets(server_message(error), self._conninfo)}"
             if self._connection is None or self._connection.closed:
                 raise Disconnected(reason) from error
             raise StoreUnavailable(reason) from error

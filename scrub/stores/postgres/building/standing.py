@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrub.stores.postgres.building.firing import FORM, note_in
-from scrub.stores.postgres.building.index_names import IndexNames
-from scrub.stores.postgres.building.sources import Sources, sources_of
+from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.relations import ServerRelation
+from scrub.stores.postgres.sources import Sources, read_sources
 
 if TYPE_CHECKING:
     import psycopg
@@ -61,7 +61,7 @@ def standing_of(
     lost: list[str] = []
     known = next((note for note in notes if note is not None), None)
     if known is not None:
-        moved, lost = _compared(known, relation, sources_of(connection, relation))
+        moved, lost = _compared(known, relation, read_sources(connection, relation))
     state = connection.execute(_TRIGGER, (relation.oid, wanted[0])).fetchone()
     if state is None or state[0] != _ALWAYS:
         gone = "gone" if state is None else "disabled"
@@ -97,7 +97,7 @@ def _compared(
     """What was renamed, and what is gone or of another type."""
     number, table = note["table"]
     if number != relation.oid:
-        return [f"{relation.label} was made anew since"], []
+        return [f"{relation.label} was recreated since"], []
     moved = [f"the table was called {table}"] if table != relation.sql else []
     lost = []
     by_number = {column.number: column for column in sources.columns.values()}
@@ -107,7 +107,7 @@ def _compared(
             lost.append(f"column {name} is gone")
             continue
         if now.name != name:
-            moved.append(f"column {name} is called {now.name} by now")
+            moved.append(f"column {name} is now called {now.name}")
         if now.type != of_type:
-            lost.append(f"column {now.name} was of type {of_type} and is of type {now.type} by now")
+            lost.append(f"column {now.name} was of type {of_type} and is now of type {now.type}")
     return moved, lost

@@ -9,7 +9,7 @@ nothing to do; if another row sits there, both are named.
 from collections.abc import Sequence
 
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.entry_sql import EntrySql
+from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier, literal
 
 _MARK = identifier(MARK)

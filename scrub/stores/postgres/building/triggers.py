@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.entry_sql import EntrySql
 from scrub.stores.postgres.building.firing import SETTINGS, Firing, note_of, quoted_body
-from scrub.stores.postgres.building.index_names import IndexNames
 from scrub.stores.postgres.building.row_reading import NAMES_NOW, RowReading, as_text
+from scrub.stores.postgres.entry_sql import EntrySql
+from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.relations import ServerRelation
 

@@ -6,7 +6,7 @@ import random
 from psycopg.pq import TransactionStatus
 
 from scrub.stores.building import GaveWay
-from scrub.stores.postgres.building.briefly import briefly
+from scrub.stores.postgres.briefly import briefly
 from tests.postgres_server import Database
 
 

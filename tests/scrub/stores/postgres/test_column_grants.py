@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native indexes and a role that may read some columns: what can be seen is, the rest named."""
+"""Own indexes and a role that may read some columns: what can be seen is, the rest named."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,26 +10,31 @@ from psycopg import conninfo
 from scrub.model.defect import DefectKind
 from scrub.model.result import Status
 from tests.postgres_server import Database
-from tests.scrub.stores.postgres.native_ground import TABLE, blind, check, native, told
+from tests.scrub.stores.postgres.login_roles import login_role
+from tests.scrub.stores.postgres.own_indexes.own_index_ground import (
+    TABLE,
+    blind,
+    check,
+    own_index,
+    told,
+)
 
 
 @pytest.fixture
-def role(database: Database) -> Iterator[str]:
-    """Who may read two columns of three."""
-    name = "reader_" + str(conninfo.conninfo_to_dict(database.url)["dbname"])[-8:]
-    database.run(
-        f"CREATE ROLE {name} LOGIN PASSWORD 'hush-hush'",
-        "CREATE TABLE t (id int PRIMARY KEY, k int, secret text)",
-        "INSERT INTO t SELECT i, i % 50, 's' || i FROM generate_series(1, 200) i",
-        f"GRANT SELECT (id, k) ON t TO {name}",
-    )
-    yield name
-    database.run(f"DROP OWNED BY {name}", f"DROP ROLE {name}")
+def some_columns(database: Database) -> Iterator[Database]:
+    """The database as a role sees it that may read two columns of three."""
+    with login_role(database) as (role, seen):
+        database.run(
+            "CREATE TABLE t (id int PRIMARY KEY, k int, secret text)",
+            "INSERT INTO t SELECT i, i % 50, 's' || i FROM generate_series(1, 200) i",
+            f"GRANT SELECT (id, k) ON t TO {role}",
+        )
+        yield seen
 
 
 @pytest.fixture
-def some_columns(database: Database, role: str) -> Database:
-    return Database(conninfo.make_conninfo(database.url, user=role, password="hush-hush"))
+def role(some_columns: Database) -> str:
+    return str(conninfo.conninfo_to_dict(some_columns.url)["user"])
 
 
 def test_a_sound_index_of_readable_columns_is_compared_and_the_grant_told(
@@ -41,10 +46,10 @@ def test_a_sound_index_of_readable_columns_is_compared_and_the_grant_told(
         "CREATE INDEX part ON t (k) INCLUDE (id) WHERE id > 100",
     )
     for index, rows in (
-        (native("t_pkey", "id", unique=True), 200),
-        (native("by_k", "k", "id"), 200),
-        (native("made"), 200),
-        (native("part", "k"), 100),
+        (own_index("t_pkey", "id", unique=True), 200),
+        (own_index("by_k", "k", "id"), 200),
+        (own_index("made"), 200),
+        (own_index("part", "k"), 100),
     ):
         found = check(some_columns, index)
         assert (found.status, found.counts) == (Status.INCOMPLETE, {}), found
@@ -67,7 +72,7 @@ def test_a_column_that_may_not_be_read_is_named_with_the_grant(
     database: Database, some_columns: Database, role: str, definition: str
 ) -> None:
     database.run(f"CREATE INDEX i {definition}")
-    found = check(some_columns, native("i"))
+    found = check(some_columns, own_index("i"))
     assert found.status is Status.INCOMPLETE
     assert found.incomplete == (
         "no permission to read secret of public.t, which i needs; "
@@ -82,7 +87,7 @@ def test_what_differs_is_found_without_knowing_where_rows_lie(
     database.run("CREATE INDEX i ON t (k, id)", "VACUUM (FREEZE) t")
     with blind(database, "i"):
         database.run("INSERT INTO t VALUES (301, 7, 'x')", "DELETE FROM t WHERE id = 5", "VACUUM t")
-    found = check(some_columns, native("i", "k", "id"))
+    found = check(some_columns, own_index("i", "k", "id"))
     assert found.status is Status.DEFECTIVE
     assert found.counts == {DefectKind.MISSING: 1, DefectKind.DANGLING: 1}
     assert told(found, DefectKind.MISSING) == [(301, 7, 301)]
@@ -95,7 +100,7 @@ def test_a_wrong_stored_column_is_one_defect(database: Database, some_columns: D
     database.run("CREATE INDEX i ON t (id) INCLUDE (k)", "VACUUM (FREEZE) t")
     with blind(database, "i"):
         database.run("DELETE FROM t WHERE id = 5", "VACUUM t", "INSERT INTO t VALUES (5, 49, 's')")
-    found = check(some_columns, native("i", "id"))
+    found = check(some_columns, own_index("i", "id"))
     assert found.counts == {DefectKind.WRONG_STORED_VALUE: 1}
     (defect,) = found.defects
     assert (defect.expected, defect.actual) == ({"id": 5, "k": 49}, {"id": 5, "k": 5})
@@ -105,7 +110,7 @@ def test_rows_that_share_a_unique_key_are_named(database: Database, some_columns
     database.run("CREATE UNIQUE INDEX i ON t (k, id)", "ALTER TABLE t DROP CONSTRAINT t_pkey")
     with blind(database, "i"):
         database.run("INSERT INTO t VALUES (9, 9, 'again')")
-    found = check(some_columns, native("i", "k", "id", unique=True))
+    found = check(some_columns, own_index("i", "k", "id", unique=True))
     assert found.counts == {DefectKind.MISSING: 1, DefectKind.UNIQUE_VIOLATION: 2}
     assert told(found, DefectKind.UNIQUE_VIOLATION) == [(9, 9, 9), (9, 9, 9)]
 
@@ -120,7 +125,7 @@ def test_partitions_that_may_not_be_read_are_named(
     )
     found = check(
         some_columns,
-        native("p_pkey", "id", unique=True),
+        own_index("p_pkey", "id", unique=True),
         table=replace(TABLE, name="p", relation="p"),
     )
     assert found.status is Status.INCOMPLETE

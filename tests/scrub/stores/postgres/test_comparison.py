@@ -15,7 +15,7 @@ from scrub.errors import StoreUnavailable
 from scrub.model.predicate import ColumnTerm, Comparison, LiteralTerm, Operator
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType, TypeName
-from scrub.stores.base import EntrySource
+from scrub.stores.base import ComparedSide
 from scrub.stores.postgres.store import PostgresStore
 from tests.postgres_server import Database
 from tests.scrub.stores.sample import no_session
@@ -56,10 +56,10 @@ def plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*row[:2], number)
 
 
-def sources(store: PostgresStore, where: bool = False) -> tuple[EntrySource, EntrySource]:
+def sources(store: PostgresStore, where: bool = False) -> tuple[ComparedSide, ComparedSide]:
     status = Comparison(term(COLUMNS[1]), Operator.GREATER_OR_EQUAL, LiteralTerm("open", STRING))
     made = [
-        EntrySource(
+        ComparedSide(
             store.pin(relation, None, no_session, COLUMNS),
             (term(COLUMNS[0]),),
             (term(COLUMNS[1]), term(COLUMNS[2])),
@@ -195,7 +195,7 @@ def test_texts_that_a_unique_index_should_keep_apart_are_counted(database: Datab
     store = PostgresStore(Store(name="shop", kind="postgres", url=database.url))
     try:
         sides = [
-            EntrySource(store.pin(relation, None, no_session, (name,)), (term(name),), (), ())
+            ComparedSide(store.pin(relation, None, no_session, (name,)), (term(name),), (), ())
             for relation in ("t", "t__i")
         ]
         assert not store._comparison(*sides).unique_rows
@@ -207,7 +207,7 @@ DECIMAL = ColumnType(TypeName.DECIMAL, 10, 2)
 PRICES = (Column(name="id", type=INT), Column(name="price", type=DECIMAL))
 
 
-def _compared(database: Database, entry: str) -> tuple[PostgresStore, EntrySource, EntrySource]:
+def _compared(database: Database, entry: str) -> tuple[PostgresStore, ComparedSide, ComparedSide]:
     """A row with the price 1.50, and an index whose column is a number of any scale."""
     database.run(
         "CREATE TABLE p (id int PRIMARY KEY, price numeric(10,2))",
@@ -217,7 +217,7 @@ def _compared(database: Database, entry: str) -> tuple[PostgresStore, EntrySourc
     )
     store = PostgresStore(Store(name="shop", kind="postgres", url=database.url))
     made = [
-        EntrySource(
+        ComparedSide(
             store.pin(relation, None, no_session, PRICES),
             (term(PRICES[0]),),
             (term(PRICES[1]),),

@@ -5,8 +5,8 @@ from scrub.model.build import Method, State
 from scrub.stores.postgres.connections import conninfo_of
 from scrub.stores.postgres.sessions import ask
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot
-from tests.backfill.ground import building, kv_table, persistently
 from tests.postgres_server import Database
+from tests.scrub.stores.postgres.building.ground import building, kv_table, persistently
 
 _WORKERS = "SELECT current_setting('max_parallel_workers_per_gather')"
 _GENTLER = f"{_WORKERS} || ' and rests'"

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from scrub.errors import UsageError
+from scrub.model.journal import RunRecord
 from scrub.stores.postgres.building.builds import Builds
 from scrub.stores.postgres.connections import connect, conninfo_of
-from scrub.stores.postgres.journal import PostgresJournal
-from scrub.stores.repairing import RunRecord
+from scrub.stores.postgres.repairs.journal import PostgresJournal
 from tests.postgres_server import Database
 
 

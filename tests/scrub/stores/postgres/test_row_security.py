@@ -9,7 +9,7 @@ import pytest
 import yaml
 from psycopg import conninfo
 
-from scrub.app.check_tables import check
+from scrub.app.checking.tables import check
 from scrub.errors import StoreUnavailable
 from scrub.model.result import CheckOutcome, Status
 from scrub.model.table import Column
@@ -19,34 +19,33 @@ from scrub.stores.postgres.reader import PostgresSplitReader
 from scrub.stores.postgres.sessions import ask, fetch
 from scrub.stores.unreadable import UnreadableSplit
 from tests.postgres_server import Database
-from tests.scrub.stores.postgres.native_ground import store_of
+from tests.scrub.stores.postgres.login_roles import login_role
+from tests.scrub.stores.postgres.own_indexes.own_index_ground import store_of
 from tests.scrub.stores.sample import no_session
 
 
 @pytest.fixture
 def plain_role(database: Database) -> Iterator[Database]:
     """Whoever a policy shows half of a table, and of its index table the same half."""
-    role = "reader_" + str(conninfo.conninfo_to_dict(database.url)["dbname"])[-8:]
-    database.run(
-        f"CREATE ROLE {role} LOGIN PASSWORD 'hush-hush'",
-        "CREATE TABLE t (id int PRIMARY KEY, word text)",
-        "INSERT INTO t SELECT i, 'w' || i FROM generate_series(1, 100) i",
-        "CREATE TABLE t__by_word AS SELECT word, id FROM t",
-        "CREATE INDEX t_word ON t (word)",
-        "CREATE VIEW seen WITH (security_barrier) AS SELECT * FROM t",
-        *(
-            statement
-            for table in ("t", "t__by_word")
-            for statement in (
-                f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
-                f"CREATE POLICY half ON {table} USING (id <= 50)",
-            )
-        ),
-        f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}",
-        f"ALTER VIEW seen OWNER TO {role}",
-    )
-    yield Database(conninfo.make_conninfo(database.url, user=role, password="hush-hush"))
-    database.run(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+    with login_role(database) as (role, seen):
+        database.run(
+            "CREATE TABLE t (id int PRIMARY KEY, word text)",
+            "INSERT INTO t SELECT i, 'w' || i FROM generate_series(1, 100) i",
+            "CREATE TABLE t__by_word AS SELECT word, id FROM t",
+            "CREATE INDEX t_word ON t (word)",
+            "CREATE VIEW seen WITH (security_barrier) AS SELECT * FROM t",
+            *(
+                statement
+                for table in ("t", "t__by_word")
+                for statement in (
+                    f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+                    f"CREATE POLICY half ON {table} USING (id <= 50)",
+                )
+            ),
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}",
+            f"ALTER VIEW seen OWNER TO {role}",
+        )
+        yield seen
 
 
 def outcomes(database: Database, directory: Path, **options: str) -> dict[str, CheckOutcome]:
@@ -54,7 +53,7 @@ def outcomes(database: Database, directory: Path, **options: str) -> dict[str, C
         "store": "shop",
         "columns": {"id": {"type": "int", "nullable": False}, "word": {"type": "string"}},
         "primary_key": ["id"],
-        "indexes": {"by_word": {"columns": ["word"]}, "t_word": {"native": True}},
+        "indexes": {"by_word": {"columns": ["word"]}, "t_word": {"own": True}},
     }
     store = {"kind": "postgres", "url": database.url, "options": options}
     path = directory / "scrub.yaml"

@@ -11,7 +11,7 @@ import yaml
 from psycopg import conninfo
 
 from reports import as_json, as_text
-from scrub.app.check_tables import check, explain_check
+from scrub.app.checking.tables import check, explain_check
 from scrub.errors import RelationMismatch
 from scrub.model.request import CheckRequest
 from scrub.model.result import Status
@@ -21,7 +21,7 @@ from scrub.stores.postgres.connections import connect, conninfo_of
 from scrub.stores.postgres.sessions import ask, fetch
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot
 from tests.postgres_server import Database
-from tests.scrub.stores.postgres.native_ground import store_of
+from tests.scrub.stores.postgres.own_indexes.own_index_ground import store_of
 from tests.scrub.stores.sample import no_session
 
 PINNED = "pg_catalog, pg_temp"

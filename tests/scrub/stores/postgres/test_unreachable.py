@@ -43,7 +43,7 @@ def check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
             "store": "shop",
             "columns": {"id": {"type": "int"}, "word": {"type": "string"}},
             "primary_key": ["id"],
-            "indexes": {"by_word": {"columns": ["word"]}, "t_word": {"native": True}},
+            "indexes": {"by_word": {"columns": ["word"]}, "t_word": {"own": True}},
         }
         path = tmp_path / "scrub.yaml"
         store = {"kind": "postgres", "url": url}

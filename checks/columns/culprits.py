@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding out what made a job fail, and setting just that aside so that the rest can go on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from checks.columns.diagnosis import Collect, raising_row, reading_fails
+from checks.failures import PARTS_SET_ASIDE_MAX, Failure, part_not_read, reason_for
+from checks.numbering import Relation, Slot
+from checks.parts import Part
+from checks.unread import Unread
+from scrub.codec.digest import Salt
+from scrub.spark.failures import SessionEnded
+
+
+@dataclass(frozen=True, slots=True)
+class Culprits:
+    """Looks for the cause of a failure from the likeliest to the most laborious."""
+
+    unread: Unread
+    salt: Salt
+    collect: Collect
+    rows_of: Callable[[Relation], DataFrame]
+    redact: bool
+
+    def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
+        """Whether something was found and set aside, so that trying again makes sense."""
+        if isinstance(error, SessionEnded):
+            return False  # to blame is nothing of the data
+        return (
+            self._unreadable_part(error, parts)
+            or self._unreadable_relation(parts)
+            or self._raising_expression(parts, slots)
+        )
+
+    def _unreadable_part(self, error: Failure, parts: Sequence[Part]) -> bool:
+        found = part_not_read(error, parts)
+        if found is None or len(self.unread.parts) >= PARTS_SET_ASIDE_MAX:
+            return False
+        part, _ = found
+        self.unread.parts[part.number] = found
+        return True
+
+    def _unreadable_relation(self, parts: Sequence[Part]) -> bool:
+        for relation in {part.relation.number: part.relation for part in parts}.values():
+            if relation.is_native:
+                continue
+            if error := reading_fails(partial(self.rows_of, relation), self.collect):
+                self.unread.relations[relation.number] = reason_for(error, self.redact)
+                for slot in relation.slots:
+                    self.unread.slots.setdefault(slot.number, "")
+                return True
+        return False
+
+    def _raising_expression(self, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
+        tables = {part.relation.number: part.relation for part in parts if part.relation.is_table}
+        for slot in slots:
+            if not slot.index.expressions:
+                continue
+            for relation in tables.values():
+                if slot not in relation.slots or relation.is_native:
+                    continue
+                raised = raising_row(self.rows_of(relation), slot, self.salt, self.collect)
+                if raised is not None:
+                    row = ", ".join(f"{name}={value}" for name, value in raised.row.items())
+                    self.unread.slots[slot.number] = (
+                        f"an expression of {slot.label} raises {raised.reason} for the row {row}"
+                    )
+                    return True
+        return False

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that prove nothing about an index: those with a value that its column cannot hold.
+
+What the physical check rejects is evidence of nothing. A difference that concerns the primary key
+of such a row is neither a missing nor a dangling nor a wrong entry, but undecided, if the value is
+in a column that the index uses. A row whose primary key itself is rejected may be the one that an
+entry seems to lack: while its own entry is missing, no entry of that index is called dangling.
+
+Damaged rows travel in the frame of the defects, under a kind of their own, so that the jobs that
+name defects find them too. Nobody looks for them in an index that agrees with its table.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from checks.named_defects import NamedDefects
+from checks.numbering import Relation, Slot
+from scrub.model.defect import DefectKind
+from scrub.model.relation import SplitKind
+from scrub.spark.arrow_frames import frame_of
+from scrub.spark.names import named
+from scrub.spark.rejected import is_rejected
+from scrub.spark.text import as_text
+from scrub.stores.entry_states import comparable
+from scrub.stores.row_entries import columns_believed
+
+DAMAGED = "damaged_row"
+"""A kind that no report shows. Its `expected_copies` are 1 if the primary key itself is rejected,
+else 0."""
+
+
+def damaged_rows(rows: DataFrame, relation: Relation, slot: Slot) -> DataFrame:
+    """The rows of a table that prove nothing about an index, as checks.merge_join.DEFECT_SCHEMA."""
+    table = slot.table.table
+    columns = [
+        column
+        for column in columns_believed(table, slot.index)
+        if column.name in relation.side.columns
+    ]
+    of_key = [column for column in columns if column.name in table.primary_key]
+    of_files = all(s.kind is not SplitKind.POSTGRES for s in relation.side.facts.splits)
+    key = [as_text(named(name), table.column(name).type) for name in table.primary_key]
+    # Whatever `--where` says: what it asks about may be the value that is lost.
+    damaged = rows.where(is_rejected(columns, of_files=of_files))
+    return _as_defects(damaged, slot, key, is_rejected(of_key, of_files=of_files))
+
+
+def damaged_keys(
+    spark: SparkSession, slot: Slot, entries: pa.Table, keys: pa.Table
+) -> DataFrame | None:
+    """The same of primary keys p0, p1, ... that a store rejects; None if no entry has one."""
+    table = slot.table.table
+    names = [f"p{number}" for number in range(len(table.primary_key))]
+    concerned = set(comparable(entries.select(names)))
+    of_entries = [number for number, key in enumerate(comparable(keys)) if key in concerned]
+    if not of_entries:
+        return None
+    frame = frame_of(spark, keys.take(pa.array(of_entries, pa.int64()))).coalesce(1)
+    types = [table.column(name).type for name in table.primary_key]
+    texts = [as_text(F.col(n), of_type) for n, of_type in zip(names, types, strict=True)]
+    has_null = F.lit(False)
+    for name in names:
+        has_null = has_null | F.col(name).isNull()
+    return _as_defects(frame, slot, texts, has_null)
+
+
+def _as_defects(
+    rows: DataFrame, slot: Slot, key: Sequence[SparkColumn], of_key: SparkColumn
+) -> DataFrame:
+    nothing = F.lit(None).cast("array<string>")
+    return rows.select(
+        F.lit(slot.number).alias("slot"),
+        F.lit(DAMAGED).alias("kind"),
+        of_key.cast("bigint").alias("expected_copies"),
+        F.lit(0).cast("bigint").alias("actual_copies"),
+        F.array(*(text.cast("string") for text in key)).alias("primary_key"),
+        F.expr("CAST(array() AS array<string>)").alias("index_key"),
+        nothing.alias("expected"),
+        nothing.alias("actual"),
+    )
+
+
+def without_damaged(defects: NamedDefects) -> NamedDefects:
+    """The defects of rows of which none is damaged."""
+    return NamedDefects(defects.frame.where(F.col("kind") != DAMAGED), defects.held)
+
+
+def decided(defects: NamedDefects) -> NamedDefects:
+    """The defects without those that damaged rows leave undecided."""
+    held = defects.held
+    if held is not None:
+        undecided = {id(row) for row in _undecided(held)}
+        held = tuple(r for r in held if r["kind"] != DAMAGED and id(r) not in undecided)
+    frame = _judged(defects.frame).where("NOT undecided").select(*defects.frame.columns)
+    return NamedDefects(frame, held)
+
+
+def _undecided(held: Sequence[Row]) -> list[Row]:
+    damaged = {_row_of(row): row["expected_copies"] for row in held if row["kind"] == DAMAGED}
+    lost_keys = {
+        row["slot"]
+        for row in held
+        if row["kind"] == DefectKind.MISSING.value and damaged.get(_row_of(row))
+    }
+    return [
+        row
+        for row in held
+        if row["kind"] != DAMAGED
+        and (
+            _row_of(row) in damaged
+            or (row["slot"] in lost_keys and row["kind"] == DefectKind.DANGLING.value)
+        )
+    ]
+
+
+def undecided_by_slot(held: Sequence[Row]) -> dict[int, int]:
+    """How many of the defects held here damaged rows leave undecided."""
+    return dict(Counter(row["slot"] for row in _undecided(held)))
+
+
+def undecided_in(frame: DataFrame) -> DataFrame:
+    """The same of a frame with any number of defects: slot and count."""
+    return _judged(frame).where("undecided").groupBy("slot").count()
+
+
+def damage_told(slot: Slot, undecided: int) -> str:
+    """Why the check of an index is incomplete, and what to do."""
+    table = slot.table.table.name
+    return (
+        f"{undecided} differences concern rows of {table} with a value that its column cannot "
+        f"hold, which proves nothing: correct these rows (scrub check table {table} --checks "
+        "physical names them), and check again"
+    )
+
+
+def _judged(frame: DataFrame) -> DataFrame:
+    """The defects, each with whether it is undecided."""
+    rest = frame.where(F.col("kind") != DAMAGED)
+    damaged = (
+        frame.where(F.col("kind") == DAMAGED)
+        .groupBy(F.col("slot").alias("of_slot"), F.col("primary_key").alias("of_key"))
+        .agg(F.max("expected_copies").alias("key_is_rejected"))
+    )
+    marked = rest.join(
+        damaged,
+        (F.col("slot") == F.col("of_slot")) & F.col("primary_key").eqNullSafe(F.col("of_key")),
+        "left",
+    )
+    lost_keys = (
+        marked.where(F.col("kind") == DefectKind.MISSING.value)
+        .where("key_is_rejected = 1")
+        .select(F.col("slot").alias("slot_of_lost"))
+        .distinct()
+    )
+    explained = F.col("slot_of_lost").isNotNull() & (F.col("kind") == DefectKind.DANGLING.value)
+    return marked.join(
+        F.broadcast(lost_keys), F.col("slot") == F.col("slot_of_lost"), "left"
+    ).select(*frame.columns, (F.col("of_slot").isNotNull() | explained).alias("undecided"))
+
+
+def _row_of(row: Row) -> tuple[int, tuple[str | None, ...]]:
+    return row["slot"], tuple(row["primary_key"])

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After a failed job: which file, which relation or which row's expression made it fail."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checks.columns.entries import primary_key_of
+from checks.failures import FAILURES, Failure
+from checks.numbering import Slot
+from scrub.codec.digest import Salt
+from scrub.codec.json_values import from_text
+from scrub.model.defect import Value
+from scrub.spark.collecting import translated
+from scrub.spark.digest import bucket_of
+from scrub.spark.expected_values import expected_value, is_covered
+from scrub.spark.failures import (
+    condition,
+)
+from scrub.spark.names import named
+from scrub.spark.text import as_text
+
+_SEARCH_BITS = 24
+
+Collect = Callable[[DataFrame], Sequence[Sequence[object]]]
+"""Runs a frame; handed in, since only the runner triggers Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An expression that cannot be evaluated for a row."""
+
+    row: dict[str, Value]
+    reason: str
+
+
+def reading_fails(rows_of: Callable[[], DataFrame], collect: Collect) -> Failure | None:
+    """What reading every column of a relation fails with, if it does."""
+    try:
+        with translated():
+            rows = rows_of()  # some places refuse before any row is read
+        collect(rows.agg(*(F.count(named(name)) for name in rows.columns)))
+    except FAILURES as error:
+        return error
+    return None
+
+
+def raising_row(rows: DataFrame, slot: Slot, salt: Salt, collect: Collect) -> Raised | None:
+    """The row for which an index's expressions raise, if there is one: found by halving."""
+    bucket = bucket_of(primary_key_of(slot.table.table), salt, _SEARCH_BITS)
+    numbered = rows.withColumn("__bucket", bucket)
+    low, high = 0, 1 << _SEARCH_BITS
+    reason = _evaluation_fails(numbered, slot, collect)
+    if reason is None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        within = (F.col("__bucket") >= low) & (F.col("__bucket") < middle)
+        if _evaluation_fails(numbered.where(within), slot, collect):
+            high = middle
+        else:
+            low = middle
+    return Raised(_key_of(numbered.where(F.col("__bucket") == low), slot, collect), reason)
+
+
+def _evaluation_fails(rows: DataFrame, slot: Slot, collect: Collect) -> str | None:
+    values: list[Column] = [is_covered(slot.index, slot.table.where)]
+    values += [expected_value(column) for column in slot.index.entry if column.is_expression]
+    try:
+        collect(rows.agg(*(F.count(value) for value in values)))
+    except PySparkException as error:
+        return condition(error)
+    return None
+
+
+def _key_of(rows: DataFrame, slot: Slot, collect: Collect) -> dict[str, Value]:
+    table = slot.table.table
+    texts = [as_text(named(name), table.column(name).type) for name in table.primary_key]
+    (found, *_) = collect(rows.select(*texts).limit(1))
+    return {
+        name: from_text(str(text) if text is not None else None, table.column(name).type)
+        for name, text in zip(table.primary_key, found, strict=True)
+    }

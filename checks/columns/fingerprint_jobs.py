@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The jobs that fingerprint parts of tables and indexes, one for each engine."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial, reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from checks.columns.entries import primary_key_of
+from checks.columns.split_sums import fingerprint_splits
+from checks.columns.sql_sums import EntryColumns, fingerprint_frame
+from checks.index_check import beside_primary_key
+from checks.numbering import Relation, Slot
+from checks.parts import Part, pack
+from checks.scan_spec import ACTUAL, EXPECTED, ScanSpec
+from checks.specs import is_looked_at, scan_spec
+from checks.task_sums import SUMS_SCHEMA, TASKS_PER_CORE, NumberedSplit, added_up
+from scrub.codec.digest import Salt
+from scrub.spark.expected_values import expected_value, is_covered, type_of
+from scrub.spark.names import named
+from scrub.spark.session import parallelism
+from scrub.spark.tasks import run_in_tasks
+from scrub.stores.base import ReadableStore
+
+
+def fingerprint_splits_natively(
+    spark: SparkSession, parts: Sequence[Part], slots: frozenset[int], salt: Salt
+) -> DataFrame:
+    """Sums over the native parts and a report on each, as SUMS_SCHEMA."""
+    tasks = pack(parts, TASKS_PER_CORE * parallelism(spark))
+    relations = {part.relation.number: part.relation for part in parts}
+    specs = {number: scan_spec(relation, slots, salt) for number, relation in relations.items()}
+    work = partial(_fingerprint_task, tasks=tasks, specs=specs)
+    sums = run_in_tasks(spark, len(tasks), work, SUMS_SCHEMA)
+    return added_up(sums, spark, len(tasks) * _bytes_of_sums(specs))
+
+
+def _bytes_of_sums(specs: Mapping[int, ScanSpec]) -> int:
+    """At most what one task returns."""
+    buckets = {
+        entry.slot: 1 << spec.bucket_bits for spec in specs.values() for entry in spec.entries
+    }
+    return 32 * sum(buckets.values())
+
+
+def fingerprint_by_sql(
+    spark: SparkSession,
+    parts: Sequence[Part],
+    stores: Mapping[str, ReadableStore],
+    slots: frozenset[int],
+    salt: Salt,
+) -> DataFrame:
+    """Sums over the parts that only Spark reads: slot, bucket and SUM_COLUMNS."""
+    frames = []
+    for relation in {part.relation.number: part.relation for part in parts}.values():
+        splits = [s for part in parts if part.relation is relation for s in part.splits]
+        store = stores[relation.side.facts.store]
+        rows = store.frame(spark, relation.side.facts, relation.columns, splits)
+        frames.append(_sql_frame(rows, relation, slots, salt))
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _fingerprint_task(
+    number: int, tasks: Sequence[Sequence[NumberedSplit]], specs: Mapping[int, ScanSpec]
+) -> Iterator[pa.RecordBatch]:
+    return fingerprint_splits(tasks[number], specs)
+
+
+def _sql_frame(rows: DataFrame, relation: Relation, slots: frozenset[int], salt: Salt) -> DataFrame:
+    table = relation.table
+    make = _expected_columns if relation.is_table else _actual_columns
+    entries = [make(slot) for slot in relation.slots if slot.number in slots]
+    return fingerprint_frame(rows, primary_key_of(table.table), entries, salt, table.bucket_bits)
+
+
+def _expected_columns(slot: Slot) -> EntryColumns:
+    columns = beside_primary_key(slot.table, slot.index)
+    return EntryColumns(
+        slot=slot.number,
+        sign=EXPECTED,
+        beside_primary_key=[(expected_value(column), type_of(column)) for column in columns],
+        condition=is_covered(slot.index, slot.table.where),
+    )
+
+
+def _actual_columns(slot: Slot) -> EntryColumns:
+    columns = beside_primary_key(slot.table, slot.index)
+    return EntryColumns(
+        slot=slot.number,
+        sign=ACTUAL,
+        beside_primary_key=[(named(column.name), type_of(column)) for column in columns],
+        condition=is_looked_at(slot.table.where),
+    )

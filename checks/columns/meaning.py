@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which indexes a session cannot judge, because expressions or times mean something else in it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from checks.registry import INDEX, PHYSICAL
+from scrub.catalog.dependence import (
+    cased_expressions,
+    depends_on_casing,
+    depends_on_zone,
+    zoned_in_spark,
+)
+from scrub.catalog.native_terms import column_types
+from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, TablePlan
+from scrub.model.relation import RelationFacts
+from scrub.model.types import TypeName
+from scrub.spark.casing import OF_A_LANGUAGE, WHAT_TO_DO, goes_by_a_language
+from scrub.spark.time_zone import SETTING, zone_of_jvms
+
+_UTC = ("UTC", "GMT", "Z", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Etc/Universal", "Etc/Zulu")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a session evaluates in; what costs a job is asked only where it matters."""
+
+    time_zone: str  # of the session
+    by_language: Callable[[], bool]  # whether letters are cased as the JVM's language has it
+    clocks: Callable[
+        [], str | None
+    ]  # the zone of the JVMs; None: it cannot be determined, or several
+
+
+def without_changed_meaning(plan: CheckPlan, spark: SparkSession) -> CheckPlan:
+    """The plan without what would mean something else in this session: incomplete, by name."""
+    around = Surroundings(
+        time_zone=spark.conf.get(SETTING) or "",
+        by_language=partial(goes_by_a_language, spark),
+        clocks=partial(zone_of_jvms, spark),
+    )
+    return judged_in(plan, around)
+
+
+def judged_in(plan: CheckPlan, around: Surroundings) -> CheckPlan:
+    """The plan without what would be judged by another meaning: that is incomplete, by name."""
+    tables: list[TablePlan] = []
+    refused: list[NotChecked] = []
+    for table in plan.tables:
+        if table.pairs is not None:  # bytes mean the same everywhere
+            tables.append(table)
+            continue
+        reasons = {one.index.name: _reason(table, one, around) for one in table.indexes}
+        refused += [_refused(table, name, why) for name, why in reasons.items() if why]
+        left = replace(
+            table, indexes=tuple(one for one in table.indexes if not reasons[one.index.name])
+        )
+        if table.physical is not None and (why := _where_reason(table, around)):
+            refused.append(_refused(table, None, why, PHYSICAL.name))
+            left = replace(left, physical=None)
+        if left.indexes or left.physical is not None:
+            tables.append(left)
+    return replace(plan, tables=tuple(tables), not_checked=(*plan.not_checked, *refused))
+
+
+def _refused(table: TablePlan, index: str | None, why: str, check: str = INDEX.name) -> NotChecked:
+    return NotChecked(
+        table=table.table.name,
+        check=check,
+        index=index,
+        reason=why,
+        incomplete=True,
+        snapshot=table.side.facts.snapshot.label,
+    )
+
+
+def _reason(table: TablePlan, one: IndexPlan, around: Surroundings) -> str | None:
+    index = one.index
+    if reason := _where_reason(table, around):
+        return reason
+    zoned = zoned_in_spark(table.table, index)
+    with_text = any(facts.times_as_text for facts in _with_instants(table, one))
+    if (zoned or with_text) and not same_zone(around.time_zone, table.table.time_zone):
+        return _other_zone(around.time_zone, table.table.time_zone)
+    if cased_expressions(index) and around.by_language():
+        return f"{OF_A_LANGUAGE}: {WHAT_TO_DO}"
+    return _reason_of_clocks(table, one, zoned, around)
+
+
+def _where_reason(table: TablePlan, around: Surroundings) -> str | None:
+    zone = table.table.time_zone
+    if _where_is_zoned(table) and not same_zone(around.time_zone, zone):
+        return f"--where: {_other_zone(around.time_zone, zone)}"
+    if table.where and depends_on_casing(table.where) and around.by_language():
+        return f"--where: {OF_A_LANGUAGE}: {WHAT_TO_DO}"
+    return None
+
+
+def _where_is_zoned(table: TablePlan) -> bool:
+    return bool(table.where) and depends_on_zone(table.where or "", column_types(table.table))
+
+
+def _other_zone(session: str, zone: str) -> str:
+    return (
+        f"it depends on the time zone, which is {zone} in the catalog and {session} in the Spark "
+        f"session, and the session cannot be copied: set {SETTING} to {zone} in it, or let scrub "
+        "start a session"
+    )
+
+
+def _reason_of_clocks(
+    table: TablePlan, one: IndexPlan, zoned: bool, around: Surroundings
+) -> str | None:
+    """Why wall clocks that a JVM makes instants of cannot be judged."""
+    by_clock = [facts for facts in _with_instants(table, one) if facts.times_by_clock]
+    # The same shift on both sides is none, unless an expression looks at the clock.
+    if not by_clock or (len(by_clock) > 1 and not zoned):
+        return None
+    zone, of_jvm = table.table.time_zone, around.clocks()
+    if of_jvm is not None and same_zone(of_jvm, zone):
+        return None
+    relations = ", ".join(facts.relation for facts in by_clock)
+    return (
+        f"{relations} stores times without a zone, and the JVM of the Spark session makes instants "
+        f"of them in {of_jvm or 'a zone that it does not tell'}, not in {zone}: start its driver "
+        f"and executors with -Duser.timezone={zone}, or let scrub start a session"
+    )
+
+
+def _with_instants(table: TablePlan, one: IndexPlan) -> Iterator[RelationFacts]:
+    """The relations of which the check of this index reads instants."""
+    of_table = INDEX.columns(table.table, [one.index], table.where)
+    for facts, names in ((table.side.facts, of_table), (one.side.facts, one.side.columns)):
+        types = (facts.columns.get(name) for name in names)
+        if any(of is not None and of.name is TypeName.TIMESTAMP for of in types):
+            yield facts
+
+
+def same_zone(one: str, other: str) -> bool:
+    """Whether two names are of one zone."""
+    return one == other or (one in _UTC and other in _UTC)

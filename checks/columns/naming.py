@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that name defects: the joins of all indexes that differ, side by side in one frame."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from checks.columns.entries import actual_entries, expected_entries
+from checks.columns.merge_join import defects_among, pair_up
+from checks.numbering import Relation, Slot, relations_of
+from scrub.model.defect import DefectKind
+
+RowsOf = Callable[[Relation], DataFrame]
+
+
+def name_defects(
+    slots: Sequence[Slot],
+    relations: Sequence[Relation],
+    rows_of: RowsOf,
+    few: frozenset[int] = frozenset(),
+) -> DataFrame:
+    """Defects of all slots, each found by the join of its two sides.
+
+    `few` are the relations whose rows are in one partition already.
+    """
+    frames = []
+    for slot in slots:
+        table, index = relations_of(slot, relations)
+        pairs = pair_up(
+            expected_entries(rows_of(table), slot.index, slot.table.where),
+            actual_entries(rows_of(index), slot.index, slot.table.where),
+            slot.index,
+            shuffle=table.number not in few,
+        )
+        frames.append(defects_among(pairs, slot.table.table, slot.index, slot.number))
+    return reduce(DataFrame.unionAll, frames)
+
+
+def one_duplicate_per_key(defects: DataFrame, slots: Sequence[Slot]) -> DataFrame:
+    """A duplicated row shows in every index of its table; keep it under the first of them."""
+    first_slot = {slot.table.table.name: slot.number for slot in reversed(slots)}
+    table_of = F.lit(-1)
+    for slot in slots:
+        first = first_slot[slot.table.table.name]
+        table_of = F.when(F.col("slot") == slot.number, F.lit(first)).otherwise(table_of)
+    is_duplicate = F.col("kind") == DefectKind.DUPLICATE_KEY.value
+    rest = [name for name in defects.columns if name != "primary_key"]
+    once = (
+        defects.where(is_duplicate)
+        .groupBy(table_of.alias("table"), "primary_key")
+        .agg(F.min(F.struct("slot", *(n for n in rest if n != "slot"))).alias("first"))
+        .select("primary_key", *(F.col(f"first.{name}").alias(name) for name in rest))
+    )
+    return defects.where(~is_duplicate).unionByName(once)

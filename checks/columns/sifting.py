@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sifting: of all rows in differing buckets, only those of keys that disagree go into the join.
+
+A bucket holds some hundred rows, of which one may be wrong. Tasks read the buckets of table and
+indexes again; the driver leaves out every key whose entries occur equally often, by their digests,
+on both sides. What is left is about as much as there are defects.
+
+This holds the rows of some buckets in memory, so it is for few of them: tasks that find more than
+their share of BYTES_MAX say so instead, and the join gets all rows. It copes with any number.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+
+from checks.choose import ChosenBuckets
+from checks.columns.row_frames import in_buckets, key_digests, plain
+from checks.columns.split_sums import column_of, rows_that_count
+from checks.parts import Part, pack
+from checks.scan_spec import ScanSpec
+from checks.specs import scan_spec
+from checks.task_sums import TASKS_PER_CORE, NumberedSplit
+from scrub.codec.arrow_types import to_arrow
+from scrub.codec.digest import RowDigests, Salt, verify_digest
+from scrub.codec.xxh64 import Digests
+from scrub.spark.session import parallelism
+from scrub.spark.tasks import run_in_tasks
+from scrub.stores.split_readers import read_split
+
+ROWS_MAX = 2_000_000
+BYTES_MAX = 128 << 20
+
+PACKED_SCHEMA = "relation int, rows binary"
+_ARROW_SCHEMA = pa.schema([("relation", pa.int32()), ("rows", pa.binary())])
+
+Rows = Mapping[int, pa.RecordBatch]  # by relation
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What tasks are given: their splits, and for each relation what to do with its rows."""
+
+    splits: Sequence[Sequence[NumberedSplit]]
+    specs: Mapping[int, ScanSpec]
+    wanted: Mapping[int, NDArray[np.uint8]]
+    bytes_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sifting:
+    """A job that gathers the rows of some buckets, and what to do with its result."""
+
+    gathering: DataFrame
+    specs: Mapping[int, ScanSpec]
+    tables: Mapping[int, str]  # relation -> the table it belongs to
+
+    def sift(self, gathered: pa.Table) -> Rows | None:
+        """Of the gathered rows those worth joining; None if they were too many to be held here."""
+        if gathered.column("rows").null_count:
+            return None
+        rows = {n: [_no_rows(spec)] for n, spec in self.specs.items()}
+        for row in gathered.to_pylist():
+            with pa.ipc.open_stream(row["rows"]) as stream:
+                rows[row["relation"]] += list(stream)
+        by_table: dict[str, dict[int, pa.RecordBatch]] = defaultdict(dict)
+        for number, batches in rows.items():
+            by_table[self.tables[number]][number] = pa.concat_batches(batches)
+        kept: dict[int, pa.RecordBatch] = {}
+        for family in by_table.values():
+            kept |= _sift(family, self.specs)
+        return kept
+
+
+def sifting(
+    spark: SparkSession,
+    parts: Sequence[Part],
+    chosen: Mapping[int, ChosenBuckets],
+    slots: frozenset[int],
+    salt: Salt,
+) -> Sifting:
+    """For the rows of the parts' relations, all native, that are in `chosen` buckets."""
+    relations = {part.relation.number: part.relation for part in parts}
+    specs = {number: scan_spec(relation, slots, salt) for number, relation in relations.items()}
+    splits = pack(parts, TASKS_PER_CORE * parallelism(spark))
+    task = _Task(
+        splits=splits,
+        specs=specs,
+        wanted={number: buckets.bitmap for number, buckets in chosen.items()},
+        bytes_max=BYTES_MAX // len(splits),
+    )
+    gathering = run_in_tasks(spark, len(splits), partial(_gather, task=task), PACKED_SCHEMA)
+    return Sifting(gathering, specs, {n: r.table.table.name for n, r in relations.items()})
+
+
+def _gather(number: int, task: _Task) -> Iterator[pa.RecordBatch]:
+    """The rows of chosen buckets, or NULL for too many; runs in a Spark task."""
+    verify_digest()
+    kept: dict[int, list[pa.RecordBatch]] = defaultdict(list)
+    size = 0
+    for numbered in task.splits[number]:
+        spec = task.specs[numbered.relation]
+        for batch in read_split(numbered.split, spec.columns, spec.storage_options):
+            rows = in_buckets(batch, spec, task.wanted[numbered.relation])
+            kept[numbered.relation].append(plain(rows, _schema(spec)))
+            size += kept[numbered.relation][-1].nbytes
+            if size > task.bytes_max:
+                yield packed(numbered.relation, None)
+                return
+    for relation, batches in kept.items():
+        yield packed(relation, pa.concat_batches(batches))
+
+
+def _sift(family: Rows, specs: Mapping[int, ScanSpec]) -> dict[int, pa.RecordBatch]:
+    """Of the rows of a table and its indexes, those of keys that disagree."""
+    keys = {number: key_digests(batch, specs[number]) for number, batch in family.items()}
+    disagreeing = _keys_that_disagree(family, keys, specs)
+    return {
+        number: batch.filter(pa.array(np.isin(keys[number].first, disagreeing)))
+        for number, batch in family.items()
+    }
+
+
+def _keys_that_disagree(
+    family: Rows, keys: Mapping[int, RowDigests], specs: Mapping[int, ScanSpec]
+) -> Digests:
+    """Digests of the primary keys that have other entries on one side than on the other."""
+    of_slot: dict[int, list[tuple[Digests, Digests, Digests, int]]] = defaultdict(list)
+    for number, batch in family.items():
+        spec, key = specs[number], keys[number]
+        for entry in spec.entries:
+            columns = [column_of(node, batch) for node in entry.beside_primary_key]
+            digests = key.fold(columns, spec.salt)
+            chosen = rows_that_count(entry, batch)
+            counts = chosen if len(chosen) else slice(None)
+            of_slot[entry.slot].append(
+                (key.first[counts], digests.first[counts], digests.second[counts], entry.sign)
+            )
+    found = [unbalanced(sides) for sides in of_slot.values()]
+    return np.unique(np.concatenate(found))
+
+
+def unbalanced(sides: Sequence[tuple[Digests, Digests, Digests, int]]) -> Digests:
+    """Keys of rows, some more than once, that are not as often on both sides."""
+    key, first, second = (np.concatenate([side[i] for side in sides]) for i in range(3))
+    signs = np.concatenate([np.full(len(side[0]), side[3], dtype=np.int64) for side in sides])
+    if not len(key):
+        return key
+    # By the first digest alone: where two rows share it by chance, the worst is a key too many.
+    order = np.argsort(first)
+    key, first, second, signs = key[order], first[order], second[order], signs[order]
+    is_new = np.ones(len(first), dtype=np.bool_)
+    is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    group = np.cumsum(is_new) - 1
+    balance = np.add.reduceat(signs, np.flatnonzero(is_new))
+    found: Digests = key[balance[group] != 0]
+    return found
+
+
+def _schema(spec: ScanSpec) -> pa.Schema:
+    return pa.schema([(column.name, to_arrow(column.type)) for column in spec.columns])
+
+
+def _no_rows(spec: ScanSpec) -> pa.RecordBatch:
+    """A batch to begin with: a relation without rows, or without files, has none of its own."""
+    return pa.RecordBatch.from_pylist([], _schema(spec))
+
+
+def packed(relation: int, rows: pa.RecordBatch | None) -> pa.RecordBatch:
+    """Rows as one of PACKED_SCHEMA."""
+    octets = None
+    if rows is not None:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as stream:
+            stream.write_batch(rows)
+        octets = sink.getvalue().to_pybytes()
+    return pa.RecordBatch.from_pylist([{"relation": relation, "rows": octets}], _ARROW_SCHEMA)

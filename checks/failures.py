@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a job fails, and which part of a scan is to blame where the failure tells."""
+
+from collections.abc import Sequence
+
+from pyspark.errors import PySparkException
+
+from checks.parts import Part
+from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
+from scrub.spark.failures import plain_path, reason_of, unreadable_file, unreadable_reason
+from scrub.stores.unreadable import UnreadableSplit
+
+PARTS_SET_ASIDE_MAX = 50  # Spark's own reader finds them one failed job at a time
+
+Failure = PySparkException | UnreadableSplit | RelationMismatch | StoreUnavailable
+"""A store that finds out on the driver says which split; Spark says it in a message."""
+FAILURES = (PySparkException, UnreadableSplit, RelationMismatch, StoreUnavailable)
+
+
+def reason_for(error: Failure, redact: bool) -> str:
+    """Why something could not be read, in one line."""
+    if isinstance(error, PySparkException):
+        return reason_of(error, redact)
+    return error.with_hint if isinstance(error, ScrubError) else str(error)
+
+
+def part_not_read(error: Failure, parts: Sequence[Part]) -> tuple[Part, str] | None:
+    """The part that could not be read and why, if the failure tells."""
+    if isinstance(error, ScrubError):
+        return None
+    if isinstance(error, UnreadableSplit):
+        path, told = error.split_name, f"UnreadableSplit: {error}"
+        reason: str | None = error.reason
+    else:
+        path, told = unreadable_file(error) or "", str(error)
+        reason = unreadable_reason(error)
+    for part in parts:
+        for split in part.splits:
+            if (
+                plain_path(split.uri) == plain_path(path)
+                or f"UnreadableSplit: {split.name}" in told
+            ):
+                return part, reason or "it cannot be read"
+    return None

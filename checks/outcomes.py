@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a plan and what was found to outcomes: the only place that makes a CheckOutcome."""
+
+from collections.abc import Iterator, Sequence
+
+from checks.findings import Findings, SlotFindings
+from checks.numbering import Slot, number_plan
+from checks.registry import INDEX, PHYSICAL
+from scrub.model.defect import DefectKind
+from scrub.model.plan import CheckPlan, NotChecked, TablePlan
+from scrub.model.request import Engine
+from scrub.model.result import CheckOutcome, Status
+
+
+def outcome(
+    check: str,
+    index: str | None,
+    found: SlotFindings,
+    *,
+    snapshot: str | None,
+    engine: str,
+    notes: Sequence[str] = (),
+    ignored: tuple[str, ...] = (),
+) -> CheckOutcome:
+    """How the check of an index, or of a whole table, ended."""
+    return CheckOutcome(
+        check=check,
+        index=index,
+        status=found.status,
+        reason=found.not_applicable or found.incomplete,
+        rows=found.rows,
+        entries=found.entries,
+        transient=found.transient,
+        undecided=found.undecided,
+        unnamed=found.unnamed,
+        counts={kind: found.counts[kind] for kind in DefectKind if found.counts.get(kind)},
+        snapshot=snapshot,
+        engine=engine,
+        strategy=found.strategy,
+        notes=(*notes, *found.notes),
+        remedies=tuple(found.remedies),
+        ignored=ignored,
+    )
+
+
+def outcome_of_skipped(skipped: NotChecked) -> CheckOutcome:
+    """The outcome of a check that did not run."""
+    return CheckOutcome(
+        check=skipped.check,
+        index=skipped.index,
+        status=Status.INCOMPLETE if skipped.incomplete else Status.NOT_APPLICABLE,
+        reason=skipped.reason,
+        error=skipped.error is not None,
+    )
+
+
+def outcomes_of(
+    plan: CheckPlan, findings: Findings
+) -> Iterator[tuple[TablePlan, list[CheckOutcome]]]:
+    """The outcomes of one entry source, table by table; the one of the whole table comes first."""
+    slots = number_plan(plan)[0]
+    for table in plan.tables:
+        outcomes: list[CheckOutcome] = []
+        if table.physical is not None:
+            outcomes.append(
+                outcome(
+                    PHYSICAL.name,
+                    None,
+                    findings.physical[table.table.name],
+                    snapshot=table.snapshot,
+                    engine=table.side.engine.value,
+                    notes=(*table.notes, *table.physical.notes),
+                )
+            )
+        outcomes += [_of_slot(s, findings.slots[s.number]) for s in slots if s.table is table]
+        yield table, outcomes
+
+
+def _of_slot(slot: Slot, found: SlotFindings) -> CheckOutcome:
+    of_index = slot.plan.side.facts.snapshot.label
+    return outcome(
+        INDEX.name,
+        slot.index.name,
+        found,
+        snapshot=of_index if slot.table.pairs is None else slot.table.snapshot,
+        engine=engines_of(slot),
+        notes=(*slot.table.notes, *slot.plan.notes),
+        ignored=slot.plan.ignored,
+    )
+
+
+def engines_of(slot: Slot) -> str:
+    """Who reads the two sides; a database that compares them reads both itself."""
+    if slot.plan.in_store:
+        return Engine.NATIVE.value
+    of_table, of_index = slot.table.side.engine.value, slot.plan.side.engine.value
+    return of_table if of_table == of_index else f"{of_table}, {of_index}"

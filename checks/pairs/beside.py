@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is looked at beside the entries of pairs: bad pairs, the order of keys, keys there twice."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from checks.failures import FAILURES, reason_for
+from checks.findings import SlotFindings
+from checks.jobs import Jobs
+from checks.pairs.copies import counted_copies, first_copies, rows_that_differ
+from checks.pairs.entries import bad_pairs_by_spark
+from checks.pairs.judging import PairJudging
+from checks.pairs.native import bad_pairs_natively, order_natively
+from checks.pairs.scan import PairSpec
+from checks.pairs.table import PairTable
+from checks.pairs.twice import find_copies
+from checks.parts import Part, numbered
+from checks.scan_state import ScanState
+from checks.shown_defects import ShownDefects
+from scrub.model.defect import Defect, DefectKind
+from scrub.stores.base import ReadableStore
+
+_COPIES = frozenset({DefectKind.DUPLICATE_ENTRY, DefectKind.DUPLICATE_KEY})
+_ALL = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairsBeside:
+    """One look, after the pairs of a table were scanned."""
+
+    table: PairTable
+    spec: PairSpec
+    stores: Mapping[str, ReadableStore]
+    spark: SparkSession
+    jobs: Jobs
+    state: ScanState
+    parts: Sequence[Part]  # those that can be read
+    riding: PairJudging
+    is_physical: bool  # whether bad pairs are asked for
+
+    def look(self, shown: ShownDefects, indexes: Mapping[str, SlotFindings]) -> DataFrame | None:
+        """Count and show what is wrong; returns rows that are there twice with other values."""
+        self.riding.add_up(self.state.reports)
+        on_order = self._reports_on_order(shown.wanted)
+        if self.is_physical:
+            try:
+                shown.add(self._bad_pairs(shown))
+                pairs = (pair for report in on_order for pair in report["shown"])
+                shown.add(map(self.riding.words.of_pair, pairs))
+            except FAILURES as error:
+                reason = reason_for(error, self.riding.redact)
+                note = f"not every defect could be named: {reason}"
+                self.riding.of_table.notes.append(note)
+        return self._look_for_copies(shown, indexes)
+
+    def _bad_pairs(self, shown: ShownDefects) -> Iterator[Defect]:
+        """Those that the scan has shown; parts whose bad pairs it has not are read again."""
+        reports, of_pair = self.state.reports, self.riding.words.of_pair
+        again = {
+            part.number: part
+            for part in self.parts
+            if reports.get(part.number, {}).get("counts")
+            and (shown.wanted is None or part.number in self.state.resumed)
+        }
+        for number, report in reports.items():
+            if number not in again:
+                yield from map(of_pair, report["shown"])
+        if again and shown.wanted != 0:
+            for row in self.jobs.each(self._read_again(list(again.values()), shown.wanted)):
+                yield of_pair(json.loads(row["shown"]))
+
+    def _read_again(self, parts: Sequence[Part], wanted: int | None) -> DataFrame:
+        spec = replace(self.spec, limit=_ALL if wanted is None else wanted)
+        if self.table.is_native:
+            return bad_pairs_natively(self.spark, self.table, numbered(parts), spec)
+        return bad_pairs_by_spark(self.spark, self.table, self.stores, spec)
+
+    def _reports_on_order(self, wanted: int | None) -> list[Mapping[str, Any]]:
+        """Where Spark brings the pairs of rows together, tasks open the files for their order."""
+        splits = self.table.splits
+        if self.table.is_native or not self.table.looks_at_order or not splits:
+            return []
+        spec = replace(self.spec, limit=_ALL if wanted is None else self.spec.limit)
+        reports = []
+        job = order_natively(self.spark, self.table, splits, spec)
+        for row in self.jobs.arrow(job).to_pylist():
+            report = json.loads(row["report"])
+            if "error" in report:  # Spark read it, so this says nothing about its pairs
+                name = splits[row["chunk"]].split.name
+                self.riding.of_table.notes.append(
+                    f"the order of keys was not checked in {name}: {report['error']}"
+                )
+            else:
+                reports.append(report["riding"])
+                self.riding.add_bad(report["riding"])
+        return reports
+
+    def _look_for_copies(
+        self, shown: ShownDefects, indexes: Mapping[str, SlotFindings]
+    ) -> DataFrame | None:
+        """Keys that are there more than once, in relations that keep no versions."""
+        splits = numbered(self.parts) if self.table.is_native else ()
+        copies = find_copies(
+            self.spark,
+            self.table,
+            self.stores,
+            self.spec,
+            splits,
+            self.riding.pairs,
+            self.jobs.arrow,
+        )
+        if copies is None:
+            return None
+        layout = self.riding.words.layout
+        primary = layout.primary(0)
+        if not self.is_physical:
+            asked_for = [primary, *(layout.secondary(0, name) for name in self.table.indexes)]
+            copies = copies.where(F.col("index").isin(asked_for))
+        copies = copies.persist()
+        try:
+            rows = self.jobs.rows(counted_copies(copies))
+            differing = self.riding.add_copies(rows, indexes, physical=self.is_physical)
+            if rows:
+                # They are counted here; only rows under two spellings of a key are left to a join.
+                self.riding.unread.counted_elsewhere = _COPIES
+                self._show_copies(copies, primary, shown)
+            return self.jobs.computed(rows_that_differ(copies, primary)) if differing else None
+        finally:
+            copies.unpersist()
+
+    def _show_copies(self, copies: DataFrame, primary: int, shown: ShownDefects) -> None:
+        if shown.wanted == 0:
+            return
+        first = first_copies(copies, primary, shown.wanted)
+        rows = self.jobs.each(first) if shown.wanted is None else self.jobs.rows(first)
+        shown.add(map(self.riding.words.of_copies, rows))

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys that are there more than once, where a relation keeps no versions of its pairs.
+
+Copies may be in different files, so they are looked for among all keys. Where tasks open the files,
+they hand over digests of keys, eight bytes each; only pairs of digests that occur twice are brought
+together, by Spark, which compares their keys.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from checks.pairs.scan import PairSpec, key_digests, layout_and_indexes
+from scrub.codec.xxh64 import Digests
+
+COPIES_SCHEMA = "index int, row binary, key binary, value binary, copies bigint, differ boolean"
+"""A key that is there more than once: the layout's number of its index, the row it tells (empty if
+it does not), one of its values, how many there are, and whether they differ."""
+
+DIGESTS_SCHEMA = "part int, digests binary"
+"""Digests of keys by their first bits, so that equal ones meet."""
+
+_PART_BITS = 6
+_ARROW_SCHEMA = pa.schema(
+    [
+        ("index", pa.int32()),
+        ("row", pa.binary()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("copies", pa.int64()),
+        ("differ", pa.bool_()),
+    ]
+)
+
+
+def digests_of(keys: pa.Array, spec: PairSpec) -> Digests:
+    return key_digests(keys, spec.salt).first
+
+
+def packed_digests(digests: Digests) -> Iterator[pa.RecordBatch]:
+    """As DIGESTS_SCHEMA."""
+    parts = (digests >> np.uint64(64 - _PART_BITS)).astype(np.int32)
+    order = np.argsort(parts, kind="stable")
+    digests, parts = digests[order], parts[order]
+    numbers, begins = np.unique(parts, return_index=True)
+    blobs = [of.tobytes() for of in np.split(digests, begins[1:])] if len(numbers) else []
+    arrays = [pa.array(numbers, pa.int32()), pa.array(blobs, pa.binary())]
+    yield pa.RecordBatch.from_arrays(arrays, ["part", "digests"])
+
+
+def twice(gathered: pa.Table) -> Digests:
+    """Digests that occur more than once among all that were gathered."""
+    blobs = [blob for blob in gathered.column("digests").to_pylist() if blob]
+    digests = np.frombuffer(b"".join(blobs), dtype=np.uint64)
+    found, counts = np.unique(digests, return_counts=True)
+    again: Digests = found[counts > 1]
+    return again
+
+
+def twice_in_parts(job: DataFrame) -> DataFrame:
+    """The same where they are too many for the driver: part by part, as DIGESTS_SCHEMA."""
+    return job.groupBy("part").applyInArrow(_again, DIGESTS_SCHEMA)
+
+
+def _again(gathered: pa.Table) -> pa.Table:
+    part, found = gathered.column("part")[0].as_py(), twice(gathered)
+    # Twice, so that the driver finds what is there more than once among the parts.
+    arrays = [pa.array([part], pa.int32()), pa.array([found.tobytes() * 2], pa.binary())]
+    return pa.Table.from_arrays(arrays, ["part", "digests"])
+
+
+def is_among(keys: pa.Array, digests: NDArray[np.uint64], spec: PairSpec) -> pa.Array:
+    """Which keys have one of some digests."""
+    return pa.array(np.isin(digests_of(keys, spec), digests))
+
+
+def copies_among(pairs: DataFrame, spec: PairSpec) -> DataFrame:
+    """The keys that are there more than once, as COPIES_SCHEMA."""
+    grouped = pairs.groupBy("key").agg(
+        F.count(F.lit(1)).alias("copies"),
+        F.min("value").alias("value"),
+        F.max("value").alias("other"),
+    )
+    again = grouped.where("copies > 1").selectExpr(
+        "key", "value", "copies", "value <> other AS differ"
+    )
+    return again.mapInArrow(partial(_told, spec=spec), COPIES_SCHEMA)
+
+
+def _told(batches: Iterator[pa.RecordBatch], spec: PairSpec) -> Iterator[pa.RecordBatch]:
+    """With what the keys tell; those of no index are reported as that."""
+    from scrub.codec.kv.row_keys import read_keys
+
+    layout, _ = layout_and_indexes(spec)
+    for batch in batches:
+        read = read_keys(layout, batch.column("key"))
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        columns |= {
+            "index": pa.array(read.indexes, pa.int32()),
+            "row": read.rows.cast(pa.binary()),
+        }
+        told = pa.RecordBatch.from_arrays(
+            [columns[name].cast(_ARROW_SCHEMA.field(name).type) for name in _ARROW_SCHEMA.names],
+            schema=_ARROW_SCHEMA,
+        )
+        yield told.filter(pa.array(read.indexes >= 0))
+
+
+def counted_copies(copies: DataFrame) -> DataFrame:
+    """How many rows or entries of each index are there more than once, and how many differ."""
+    return copies.groupBy("index").agg(
+        F.countDistinct("row").alias("rows"),
+        F.count(F.lit(1)).alias("keys"),
+        F.countDistinct(F.when(F.col("differ"), F.col("row"))).alias("differing"),
+    )
+
+
+def first_copies(copies: DataFrame, primary: int, limit: int | None) -> DataFrame:
+    """Some of them, or all, of a row only one."""
+    of_rows = copies.where(f"index = {primary}").groupBy("row").agg(F.min(_struct()).alias("one"))
+    others = copies.where(f"index <> {primary}")
+    shown = of_rows.select("one.*").select(*others.columns).unionAll(others)
+    ordered = shown.orderBy("index", "key")
+    return ordered if limit is None else ordered.limit(limit)
+
+
+def _struct() -> Any:
+    return F.struct("key", "index", "row", "value", "copies", "differ")
+
+
+def rows_that_differ(copies: DataFrame, primary: int) -> DataFrame:
+    """Rows that are there more than once with different values, which therefore prove nothing."""
+    return copies.where(f"index = {primary} AND differ").select("row").distinct()
+
+
+def as_counts_of_copies(rows: Any, primary: int) -> Mapping[int, int]:
+    """By index, from what `counted_copies` gives."""
+    return {row["index"]: row["rows" if row["index"] == primary else "keys"] for row in rows}

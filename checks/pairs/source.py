@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table of pairs as an entry source: entries are keys and values, compared as bytes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property, reduce
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from checks.choose import Chosen
+from checks.columns.sifting import ROWS_MAX
+from checks.failures import Failure
+from checks.findings import SlotFindings
+from checks.jobs import Jobs
+from checks.named_defects import Counts, NamedDefects, count
+from checks.numbering import Slot, number_plan, relations_of
+from checks.pairs.beside import PairsBeside
+from checks.pairs.defects import PairDefects
+from checks.pairs.entries import (
+    differences,
+    entries_by_spark,
+    fingerprint_pairs_by_spark,
+    rows_sharing_keys,
+    told_apart,
+)
+from checks.pairs.judging import PairJudging
+from checks.pairs.native import (
+    Bitmaps,
+    fingerprint_pairs_natively,
+    gathered_entries,
+    native_entries,
+    sift,
+)
+from checks.pairs.scan import ENTRY_SCHEMA, PairSpec
+from checks.pairs.table import PairTable
+from checks.pairs.unread import UnreadPairs
+from checks.parts import Part, cut, numbered
+from checks.run_settings import RunSettings
+from checks.scan_state import ScanState
+from checks.shown_defects import ShownDefects
+from checks.source import Decided, Named
+from scrub.model.defect import Defect, DefectKind
+from scrub.model.plan import CheckPlan
+from scrub.spark.arrow_frames import frame_of
+from scrub.stores.base import ComparingStore, ReadableStore
+
+UNDECIDED = "rows that lack a family may have had it in a pair that could not be read"
+
+
+class PairSource:
+    """One table in key-value layout; see `checks.source`."""
+
+    joins_all = False  # tasks decode every pair anyway, so leaving out buckets costs nothing
+    sets_aside = False
+    shown_strategy: str | None = None
+    glue = " and "
+    state: ScanState
+
+    def __init__(
+        self,
+        plan: CheckPlan,
+        stores: Mapping[str, ReadableStore],
+        spark: SparkSession,
+        settings: RunSettings,
+        jobs: Jobs,
+    ) -> None:
+        self.stores, self.spark, self.settings, self.jobs = stores, spark, settings, jobs
+        (self.plan,) = plan.tables
+        self.table = PairTable.of_plan(self.plan)
+        self.slots, self.relations = number_plan(plan)
+        # Where Spark brings pairs together, they are one part, however many files there are.
+        whole = (Part(0, self.relations[0], ()),)
+        self.parts = cut(self.relations) if self.table.is_native else whole
+        self.unread = UnreadPairs()
+        self.words = PairDefects(self.table)
+        self.riding = PairJudging(
+            words=self.words,
+            unread=self.unread,
+            relations=self.relations,
+            redact=settings.redact,
+        )
+        self.differing_copies: DataFrame | None = None  # rows there twice, with different values
+
+    @cached_property
+    def spec(self) -> PairSpec:
+        """What tasks are given; no pair is shown from a scan if all are named afterwards."""
+        named_later = self.settings.on_defect is not None or self.plan.physical is None
+        return PairSpec(
+            table=self.table.kv,
+            indexes=self.table.indexes,
+            salt=self.state.salt,
+            bucket_bits=self.table.bucket_bits,
+            limit=0 if named_later else self.settings.limit,
+            by_row=len(self.table.kv.families) > 1,
+            sorted=self.table.looks_at_order and self.table.is_native,
+        )
+
+    def later(self, plan: CheckPlan) -> "PairSource":
+        later = PairSource(plan, self.stores, self.spark, self.settings, self.jobs)
+        later.state = self.state  # the same salt: buckets must mean the same
+        return later
+
+    def comparing_store(self, slot: Slot) -> ComparingStore | None:  # noqa: ARG002
+        return None
+
+    # Reading
+
+    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> DataFrame:  # noqa: ARG002
+        """All indexes are added up, since the same pass judges every pair."""
+        if self.table.is_native:
+            return fingerprint_pairs_natively(self.spark, self.table, numbered(parts), self.spec)
+        return fingerprint_pairs_by_spark(self.spark, self.table, self.stores, self.spec)
+
+    def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:  # noqa: ARG002
+        return False
+
+    def try_otherwise(self, error: Failure) -> bool:  # noqa: ARG002
+        return False
+
+    def counted_entries(self, slot: Slot) -> tuple[int, int]:
+        sums = self.state.sums.slots[slot.number]
+        return sums.expected, sums.actual
+
+    def look_beside(self, shown: ShownDefects, found: Mapping[int, SlotFindings]) -> None:
+        """Bad pairs, the order of keys, and keys that are there twice."""
+        if self.table.is_native:
+            self.state.bytes_read.setdefault(self.table.table.name, 0)
+        if self.riding.gave_up:
+            return
+        beside = PairsBeside(
+            table=self.table,
+            spec=self.spec,
+            stores=self.stores,
+            spark=self.spark,
+            jobs=self.jobs,
+            state=self.state,
+            parts=self.unread.readable(self.parts),
+            riding=self.riding,
+            is_physical=self.plan.physical is not None,
+        )
+        indexes = {slot.index.name: found[slot.number] for slot in self.slots}
+        self.differing_copies = beside.look(shown, indexes)
+
+    # Naming
+
+    @contextmanager
+    def named(self, slots: Sequence[int], chosen: Chosen) -> Iterator[Named]:
+        bitmaps = {number: self._bitmap(number, chosen) for number in slots}
+        few = self._few_entries(bitmaps)
+        entries = None if few else self._entries(bitmaps).persist()
+        frames: list[DataFrame] = []
+        doubts: list[DataFrame] = []
+        sharing: dict[int, DataFrame] = {}
+        try:
+            for number in slots:
+                index = self.slots[number].index
+                of_slot = (
+                    frame_of(self.spark, few[number]).coalesce(1)
+                    if entries is None
+                    else entries.where(f"slot = {number}")
+                )
+                decided, doubted = told_apart(
+                    of_slot,
+                    doubtful=bool(self.unread.doubtful[index.name]),
+                    copied=self.differing_copies,
+                    partial=self.unread.rows and self.spec.by_row,
+                )
+                frames.append(differences(decided, index, number, shuffle=entries is not None))
+                if doubted is not None:
+                    doubts.append(differences(doubted, index, number, shuffle=True))
+                if index.unique:
+                    sharing[number] = rows_sharing_keys(decided, number)
+            frame = reduce(DataFrame.unionAll, frames)
+            yield Named(
+                NamedDefects(frame, tuple(self.jobs.rows(frame)) if entries is None else None),
+                reduce(DataFrame.unionAll, doubts) if doubts else None,
+                sharing,
+            )
+        finally:
+            if entries is not None:
+                entries.unpersist()
+
+    def _bitmap(self, number: int, chosen: Chosen) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
+        buckets = chosen[number]
+        if buckets is not None:
+            return buckets.bitmap
+        return np.packbits(np.ones(1 << self.table.bucket_bits, dtype=np.bool_), bitorder="little")
+
+    def _entries(self, bitmaps: Bitmaps) -> DataFrame:
+        if not self.table.is_native:
+            return entries_by_spark(self.spark, self.table, self.stores, self.spec, bitmaps)
+        splits = numbered(self.unread.readable(self.parts))
+        if not splits:  # all files were removed before a later look
+            return self.spark.createDataFrame([], ENTRY_SCHEMA)
+        return native_entries(self.spark, self.table, splits, self.spec, bitmaps)
+
+    def _few_entries(self, bitmaps: Bitmaps) -> dict[int, pa.Table]:
+        """The entries of keys that disagree, if tasks open the files and few are to be read."""
+        size = 1 << self.table.bucket_bits
+        rows = 0
+        for number, bitmap in bitmaps.items():
+            flags = np.unpackbits(bitmap, count=size, bitorder="little").astype(np.bool_)
+            rows += int(self.state.sums.slots[number].buckets[flags, :2].sum())
+        splits = numbered(self.unread.readable(self.parts)) if self.table.is_native else ()
+        if not splits or rows > ROWS_MAX:
+            return {}
+        job = gathered_entries(self.spark, self.table, splits, self.spec, bitmaps)
+        return sift(self.jobs.arrow(job), self.spec.salt, list(bitmaps)) or {}
+
+    def decide(self, named: Named) -> Decided:
+        undecided: dict[int, int] = {}
+        if named.doubted is not None:
+            rows = self.jobs.rows(named.doubted.groupBy("slot").count())
+            undecided = {row["slot"]: row["count"] for row in rows}
+        return Decided(named.defects, count(named.defects, self.jobs), undecided)
+
+    def why_undecided(self, slot: Slot, number: int) -> str:  # noqa: ARG002
+        return UNDECIDED
+
+    def once_per_row(self, defects: NamedDefects, counts: Counts) -> NamedDefects | None:  # noqa: ARG002
+        """A pair belongs to one index."""
+        return None
+
+    def can_settle(self, slot: Slot) -> bool:
+        return not self.unread.undecidable(slot, *relations_of(slot, self.relations))
+
+    @contextmanager
+    def sharing(self, slot: Slot) -> Iterator[DataFrame | None]:  # noqa: ARG002
+        """Rows that share a key ask for one pair, so that their index differs: see `named`."""
+        yield None
+
+    def to_defect(self, row: Row, slot: Slot) -> Defect:
+        if row["kind"] == DefectKind.UNIQUE_VIOLATION.value:
+            return self.words.of_shared_key(slot.index, row)
+        return self.words.of_difference(slot.index, row)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The physical check of tables of columns: what was counted in a run, and which of it is named.
+
+Counts come from the scan that serves the indexes, or, where Spark reads, from a job of their own.
+Naming reads again what has faults, and only as much of it as is to be shown.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from checks.failures import FAILURES, PARTS_SET_ASIDE_MAX, Failure, part_not_read, reason_for
+from checks.findings import SlotFindings
+from checks.jobs import Jobs
+from checks.numbering import Relation
+from checks.parts import Part
+from checks.physical.naming import (
+    faults_of_splits,
+    in_order,
+    misfit_defects,
+    to_defect,
+    worth_naming,
+)
+from checks.physical.part_faults import PartFaults
+from checks.physical.sql_faults import (
+    as_faults,
+    columns_as_declared,
+    counted_values,
+    misfits_of,
+    rows_with_null,
+)
+from checks.riding import Reports
+from checks.unread import Unread
+from scrub.model.defect import Defect
+from scrub.spark.collecting import translated
+from scrub.stores.base import ReadableStore
+
+
+@dataclass(slots=True, kw_only=True)
+class Physical:
+    """The tables of a run whose values are looked at."""
+
+    relations: tuple[Relation, ...]
+    parts: tuple[Part, ...]
+    stores: Mapping[str, ReadableStore]
+    spark: SparkSession
+    jobs: Jobs
+    redact: bool
+    unread: Unread = field(default_factory=Unread)  # for this check; indexes have their own
+    by_sql: dict[int, PartFaults] = field(default_factory=dict)  # by relation
+    found: dict[str, SlotFindings] = field(default_factory=dict)  # by table
+
+    def wants(self, part: Part) -> bool:
+        """Whether a native scan of the part serves this check."""
+        number = part.relation.number
+        mine = any(relation.number == number for relation in self.relations)
+        return mine and part.relation.is_native and number not in self.unread.relations
+
+    def give_up(self, parts: Sequence[Part], error: Failure) -> None:
+        """The scan of these parts failed, and nobody knows which of them is to blame."""
+        for part in parts:
+            if self.wants(part):
+                self.unread.relations[part.relation.number] = self._reason(error)
+
+    @property
+    def gave_up(self) -> bool:
+        return bool(self.unread.relations)
+
+    def kept(self, report: Mapping[str, Any]) -> Mapping[str, Any]:
+        """All of it: names and numbers, never a value."""
+        return report
+
+    # Counting
+
+    def look_by_sql(self) -> None:
+        """Count NULLs in the tables that Spark reads."""
+        for relation in self.relations:
+            if not relation.is_native:
+                self._look_by_sql(relation)
+
+    def _look_by_sql(self, relation: Relation) -> None:
+        columns, misfits = columns_as_declared(relation), misfits_of(relation)
+        self.by_sql[relation.number] = PartFaults(misfits=tuple(misfits))
+        while parts := self.unread.readable(self._parts_of(relation)):
+            try:
+                with translated():
+                    rows = self._frame(relation, parts)
+                (counted,) = self.jobs.rows(counted_values(rows, columns, relation.table.where))
+            except FAILURES as error:
+                if self._set_aside(error, parts):
+                    continue
+                self.unread.relations[relation.number] = self._reason(error)
+            else:
+                self.by_sql[relation.number] = as_faults(counted, columns, misfits)
+            return
+
+    def _set_aside(self, error: Failure, parts: Sequence[Part]) -> bool:
+        lost = part_not_read(error, parts)
+        if lost is None or len(self.unread.parts) >= PARTS_SET_ASIDE_MAX:
+            return False
+        self.unread.parts[lost[0].number] = lost
+        return True
+
+    def _reason(self, error: Failure) -> str:
+        return reason_for(error, self.redact)
+
+    def _frame(self, relation: Relation, parts: Sequence[Part]) -> DataFrame:
+        facts, columns = relation.side.facts, columns_as_declared(relation)
+        splits = [split for part in parts for split in part.splits]
+        return self.stores[facts.store].frame(self.spark, facts, columns, splits)
+
+    def _parts_of(self, relation: Relation) -> list[Part]:
+        return [part for part in self.parts if part.relation.number == relation.number]
+
+    # The end
+
+    def conclude(self, reports: Reports) -> None:
+        """Add up what was counted; `reports` is what native scans reported, by part."""
+        for relation in self.relations:
+            faults = self._faults_of(relation, reports)
+            for part, of_part in faults:
+                if of_part.error is not None:
+                    self.unread.parts[part.number] = (part, of_part.error)
+            found = SlotFindings(rows=sum(of_part.rows for _, of_part in faults))
+            for _, of_part in worth_naming(faults):
+                for kind, number in of_part.by_kind().items():
+                    found.counts[kind] = found.counts.get(kind, 0) + number
+            found.incomplete = "; ".join(self.unread.of_relation(relation)) or None
+            self.found[relation.table.table.name] = found
+
+    def _faults_of(self, relation: Relation, reports: Reports) -> list[tuple[Part, PartFaults]]:
+        parts = self._parts_of(relation)
+        if not relation.is_native:
+            return [(part, self.by_sql[relation.number]) for part in parts[:1]]
+        return [
+            (part, PartFaults.of_report(reports[part.number]))
+            for part in parts
+            if part.number in reports
+        ]
+
+    def defects(self, reports: Reports, limit: int | None) -> Iterator[Defect]:
+        """The defects table by table, in order; at most so many, or all of them."""
+        left = limit
+        for relation in self.relations:
+            faulty = worth_naming(self._faults_of(relation, reports))
+            if not faulty or left == 0:
+                continue
+            named = 0
+            try:
+                for defect in islice(self._name(relation, faulty, left), left):
+                    yield defect
+                    named += 1
+            except FAILURES as error:
+                self._note(relation, f"not every defect could be named: {self._reason(error)}")
+            left = None if left is None else left - named
+
+    def _name(
+        self, relation: Relation, faulty: Sequence[tuple[Part, PartFaults]], limit: int | None
+    ) -> Iterator[Defect]:
+        if relation.is_native:
+            frame = faults_of_splits(self.spark, relation, faulty, limit)
+        else:
+            yield from misfit_defects(relation, misfits_of(relation))
+            if not faulty[0][1].counts:
+                return
+            with translated():
+                rows = self._frame(relation, self.unread.readable(self._parts_of(relation)))
+            frame = rows_with_null(rows, relation, columns_as_declared(relation))
+        ordered = in_order(frame, limit)
+        parts = {part.number: part for part in self._parts_of(relation)}
+        for row in self.jobs.each(ordered) if limit is None else self.jobs.rows(ordered):
+            if row["kind"] is None:
+                self._note(relation, f"its defects were not named: {row['detail']}")
+            else:
+                yield to_defect(row, relation, parts.get(row["part"]))
+
+    def _note(self, relation: Relation, text: str) -> None:
+        notes = self.found[relation.table.table.name].notes
+        if text not in notes:
+            notes.append(text)

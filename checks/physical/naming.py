@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Naming what a physical check counted: the jobs, and their rows as defects."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from checks.numbering import Relation
+from checks.parts import Part
+from checks.physical.part_faults import PartFaults
+from checks.physical.scan import FAULT_SCHEMA, FaultySplit, name_faults
+from checks.scan_spec import ScanSpec
+from checks.specs import scan_spec
+from checks.task_sums import TASKS_PER_CORE
+from scrub.codec.digest import Salt
+from scrub.codec.json_values import from_text
+from scrub.model.defect import Defect, DefectKind
+from scrub.spark.session import parallelism
+from scrub.spark.tasks import run_in_tasks
+
+_ORDER = ("part", "place", "primary_key", "column")
+
+Faulty = tuple[Part, PartFaults]
+
+
+def worth_naming(faults: Sequence[Faulty]) -> list[Faulty]:
+    """The parts with defects; what concerns a whole file is left to the first of its parts."""
+    named: list[Faulty] = []
+    files: set[str] = set()
+    for part, of_part in faults:
+        told = _file_of(part) in files
+        if of_part.misfits:
+            files.add(_file_of(part))
+        own = replace(of_part, misfits=()) if told else of_part
+        if own.by_kind():
+            named.append((part, own))
+    return named
+
+
+def faults_of_splits(
+    spark: SparkSession, relation: Relation, faulty: Sequence[Faulty], limit: int | None
+) -> DataFrame:
+    """A job that reads splits again, as few as hold so many faults; as FAULT_SCHEMA."""
+    splits: list[FaultySplit] = []
+    expected = 0
+    for part, faults in faulty:
+        if limit is not None and expected >= limit:
+            break
+        expected += sum(faults.by_kind().values())
+        splits.append(FaultySplit(part.number, part.splits[0], bool(faults.misfits)))
+    count = min(len(splits), TASKS_PER_CORE * parallelism(spark))
+    tasks = [splits[number::count] for number in range(count)]
+    spec = scan_spec(relation, frozenset(), Salt(0, 0))
+    work = partial(_name_task, tasks=tasks, spec=spec, limit=limit)
+    return run_in_tasks(spark, count, work, FAULT_SCHEMA)
+
+
+def _name_task(
+    number: int, tasks: Sequence[Sequence[FaultySplit]], spec: ScanSpec, limit: int | None
+) -> Iterator[pa.RecordBatch]:
+    return name_faults(tasks[number], spec, limit)
+
+
+def in_order(faults: DataFrame, limit: int | None) -> DataFrame:
+    ordered = faults.orderBy(*_ORDER)
+    return ordered if limit is None else ordered.limit(limit)
+
+
+def to_defect(row: Row, relation: Relation, part: Part | None) -> Defect:
+    """A row of FAULT_SCHEMA as the model's defect.
+
+    Where the key does not tell which row it is, the file and the row's place in it do.
+    """
+    table, texts = relation.table.table, row["primary_key"]
+    key = None
+    if texts is not None:
+        key = {
+            name: from_text(text, table.column(name).type)
+            for name, text in zip(table.primary_key, texts, strict=True)
+        }
+    file, detail = None, row["detail"]
+    if part is not None and key is None:
+        file = _file_of(part)
+        detail = f"{detail}, in {file}"
+    elif part is not None and key is not None and None in key.values():
+        file = f"{part.name}, row {row['place'] + 1}"
+        detail = f"{detail}: {file}"
+    return Defect(
+        kind=DefectKind(row["kind"]),
+        table=table.name,
+        index=None,
+        primary_key=key,
+        index_key=None,
+        expected=None,
+        actual=None,
+        snapshot=relation.side.facts.snapshot.label,
+        detail=detail,
+        value_hex=row["value_hex"],
+        column=row["column"],
+        file=file,
+    )
+
+
+def misfit_defects(relation: Relation, misfits: Mapping[str, str]) -> Iterator[Defect]:
+    """Columns that a whole relation holds in another type."""
+    for column, reason in sorted(misfits.items()):
+        row = Row(
+            kind=DefectKind.INVALID_ENCODING.value,
+            column=column,
+            detail=reason,
+            primary_key=None,
+            value_hex=None,
+        )
+        yield to_defect(row, relation, None)
+
+
+def _file_of(part: Part) -> str:
+    return part.splits[0].uri if part.splits else part.name

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stage that reads everything once: sums of all indexes, and what other checks count.
+
+A run starts with one job that is enough for most tables and goes on in jobs of about half a minute.
+After each of them the sums are kept, so that the same check can resume.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from checks.choose import Chosen, differing_buckets
+from checks.failures import FAILURES
+from checks.finished_parts import Finished
+from checks.numbering import Slot
+from checks.parts import Part, next_job
+from checks.run_state import Run
+from scrub.model.request import Strategy
+from scrub.spark.collecting import translated
+from scrub.spark.watching import watched
+
+
+def scan(run: Run) -> None:
+    """Add up the parts that no interrupted run has added up before."""
+    state, settings = run.source.state, run.settings
+    wanted = _wanted(run, run.source.parts)
+    rows_total = sum(part.rows for part in wanted)
+    remaining = [part for part in wanted if part.number not in state.done]
+    while remaining:
+        count = next_job(remaining, settings.job_size, state.rows_per_second)
+        job, remaining = tuple(remaining[:count]), remaining[count:]
+        job_rows, started = sum(part.rows for part in job), time.monotonic()
+
+        def report(fraction: float, ahead: int = job_rows) -> None:
+            done = state.rows_done + int(fraction * ahead)
+            run.report("comparing fingerprints", done, rows_total)
+
+        report(0.0)
+        with watched(run.spark, settings.run_id, report):
+            _add_up_all(run, job)
+        state.note_speed(job_rows, time.monotonic() - started)
+        report(0.0, 0)
+        if remaining and _can_be_kept(run):
+            kept = {n: run.source.riding.kept(report) for n, report in state.reports.items()}
+            run.finished.save(
+                Finished(state.salt, frozenset(state.done), state.sums, state.bytes_read, kept)
+            )
+
+
+def look_beside(run: Run) -> None:
+    """Look at what the scan could not show; if that fails, nothing can be relied on."""
+    try:
+        run.source.look_beside(run.shown, run.found)
+    except FAILURES as error:
+        run.give_up(run.source.slots, error)
+        run.source.riding.give_up(run.source.parts, error)
+
+
+def choose(run: Run) -> Chosen:
+    """The indexes that differ, and the buckets of each to look into."""
+    if run.plan.strategy is Strategy.MERGE:
+        return {s.number: None for s in run.source.slots if s.number not in run.comparing}
+    unread, sums = run.source.unread, run.source.state.sums.slots
+    compared = {number: of for number, of in sums.items() if number not in run.comparing}
+    for number, of_slot in compared.items():
+        if number in unread.slots and not run.source.sets_aside:
+            continue  # a job that failed as a whole has counted nothing
+        found = run.found[number]
+        found.rows, found.entries = of_slot.expected, of_slot.actual
+        found.strategy = run.source.shown_strategy
+    left = {number: of for number, of in compared.items() if number not in unread.slots}
+    if run.settings.settle_seconds is None:  # what nobody can look at again may be lag
+        for number, of_slot in left.items():
+            slot = run.source.slots[number]
+            if run.is_whole(slot):
+                sides = [relation.side.facts for relation in run.relations_of(slot)]
+                run.unnamed.note_sums(number, of_slot, sides)
+    may_join_all = run.plan.strategy is Strategy.AUTO and run.source.joins_all
+    return differing_buckets(left, may_join_all=may_join_all)
+
+
+def _can_be_kept(run: Run) -> bool:
+    """Whether what was scanned so far is all that a later run needs of it."""
+    source = run.source
+    if run.plan.strategy is Strategy.MERGE or source.unread.slots or source.riding.gave_up:
+        return False
+    return all("error" not in report for report in source.state.reports.values())
+
+
+def _add_up_all(run: Run, job: tuple[Part, ...]) -> None:
+    for native in (True, False):
+        of_engine = [part for part in job if part.relation.is_native == native]
+        while parts := _wanted(run, of_engine):
+            try:
+                with translated():
+                    _add_up(run, parts)
+                break
+            except FAILURES as error:
+                slots = _slots_of(run, parts)
+                if not run.source.set_aside(error, parts, slots):
+                    run.give_up(slots, error)
+                    run.source.riding.give_up(parts, error)
+
+
+def _add_up(run: Run, parts: tuple[Part, ...]) -> None:
+    job = run.source.fingerprints(parts, _summed(run))
+    for part, reason in run.source.state.add(run.jobs.arrow(job), parts):
+        run.source.unread.parts[part.number] = (part, reason)
+
+
+def _wanted(run: Run, parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Those that can be read and serve an index to be added up, or a check that rides along."""
+    slots = _summed(run)
+    return tuple(
+        part
+        for part in run.source.unread.readable(parts)
+        if any(slot.number in slots for slot in part.relation.slots)
+        or run.source.riding.wants(part)
+    )
+
+
+def _summed(run: Run) -> frozenset[int]:
+    """The indexes that are fingerprinted: none when everything is joined anyway."""
+    if run.plan.strategy is Strategy.MERGE:
+        return frozenset()
+    apart: Mapping[int, object] = run.comparing
+    return frozenset(slot.number for slot in run.left(run.source.slots) if slot.number not in apart)
+
+
+def _slots_of(run: Run, parts: Sequence[Part]) -> list[Slot]:
+    numbers = {slot.number for part in parts for slot in part.relation.slots}
+    return [slot for slot in run.left(run.source.slots) if slot.number in numbers]

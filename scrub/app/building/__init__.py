@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Use cases: build indexes online, and keep Delta indexes up to date."""

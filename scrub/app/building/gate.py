@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gate: the check of an index before it is published, and what its result means.
+
+It is the same for every store, and for `verify`, which offers it for indexes that others built.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from reports.truncation import truncate
+from scrub.app.checking.tables import run_check
+from scrub.model.backfill import BackfillRequest, one_a_line
+from scrub.model.progress import ProgressListener
+from scrub.model.request import CheckRequest
+from scrub.model.result import RunResult, Status
+from scrub.stores.building import Refused, Unchecked
+
+if TYPE_CHECKING:
+    from scrub.stores.base import SessionProvider
+
+NAMED_MAX = 5
+_VALUE_MAX = 200
+
+
+def gate_request(request: BackfillRequest, indexes: Sequence[str]) -> CheckRequest:
+    """What is checked before indexes are published."""
+    return CheckRequest(
+        catalog=request.catalog,
+        tables=(request.table,),
+        indexes=tuple(indexes),
+        fresh=True,
+        being_built=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckingGate:
+    """A `Gate` that runs the index check."""
+
+    request: BackfillRequest
+    session: "SessionProvider"
+    on_progress: ProgressListener
+
+    def __call__(self, indexes: Sequence[str]) -> Mapping[str, int]:
+        asked = replace(gate_request(self.request, indexes), limit=NAMED_MAX)
+        result = run_check(asked, spark=self.session(), on_progress=self.on_progress)
+        reason = why_not(result)
+        if reason is not None:
+            is_defective = result.status is Status.DEFECTIVE
+            raise Refused(reason) if is_defective else Unchecked(reason)
+        return {of.index: of.entries or 0 for of in result.outcomes if of.index is not None}
+
+
+def why_not(result: RunResult) -> str | None:
+    """Why a result does not allow publishing, and which rows are in the way; None if it does."""
+    if result.status is Status.CLEAN:
+        return None
+    if result.status is Status.DEFECTIVE:
+        named = [
+            f"{defect.kind} of {defect.index} at {_shown(defect.primary_key)}"
+            for defect in result.defects[:NAMED_MAX]
+        ]
+        more = result.defects_total - len(named)
+        count = result.defects_total
+        head = f"the check found {count:,} {'defect' if count == 1 else 'defects'}:"
+        unnamed = [outcome.reason or "" for outcome in result.outcomes if outcome.unnamed]
+        if not named and unnamed:
+            return "the check found differences: " + "; ".join(unnamed)
+        return one_a_line(head, named, more)
+    reasons = [outcome.reason for outcome in result.outcomes if outcome.reason]
+    return "the check could not look at everything: " + "; ".join(reasons)
+
+
+def _shown(key: Mapping[str, object] | None) -> str:
+    if key is None:
+        return "a row of unknown key"
+    return ", ".join(f"{name}={truncate(str(value), _VALUE_MAX)}" for name, value in key.items())

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of a check that concerns indexes of the database itself. It needs no Spark."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from scrub.app.selection import select_indexes
+from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable, UsageError
+from scrub.model.defect import Defect
+from scrub.model.plan import NotChecked, OwnIndexPlan
+from scrub.model.progress import Progress, ProgressListener
+from scrub.model.request import CheckRequest
+from scrub.model.result import CheckOutcome, TableResult
+from scrub.model.table import Index, Table
+from scrub.stores.base import ReadableStore, no_session
+
+_ONLY_THERE = "the catalog lets no other store have indexes of its own"
+WHERE_DOES_NOT_APPLY = "--where: an index is walked through as a whole"
+
+
+@dataclass(slots=True)
+class OwnIndexResults:
+    """Outcomes by table, and defects of all of them."""
+
+    outcomes: dict[str, list[CheckOutcome]] = field(default_factory=dict)
+    defects: list[Defect] = field(default_factory=list)
+    errors: list[ScrubError] = field(default_factory=list)  # what kept some from being read
+
+    def joined_to(self, results: Iterable[TableResult]) -> tuple[TableResult, ...]:
+        """The results of the other checks with these; a table may have these only."""
+        rest = dict(self.outcomes)
+        joined = [
+            replace(result, checks=(*result.checks, *rest.pop(result.table, ())))
+            for result in results
+        ]
+        joined += [
+            TableResult(
+                table=table,
+                snapshot=next((c.snapshot for c in outcomes if c.snapshot), "not read"),
+                checks=tuple(outcomes),
+            )
+            for table, outcomes in rest.items()
+        ]
+        return tuple(joined)
+
+
+def own_indexes(table: Table, request: CheckRequest) -> list[Index]:
+    """The database's own indexes that a request asks for."""
+    from checks.registry import INDEX, checks_of
+
+    if table.kv is not None or INDEX not in checks_of(request, table):
+        return []
+    return [index for index in select_indexes(table, request) if index.is_own]
+
+
+def check_own_indexes(
+    tables: Iterable[Table],
+    request: CheckRequest,
+    stores: Mapping[str, ReadableStore],
+    on_progress: ProgressListener,
+) -> OwnIndexResults:
+    """Walk through each of them, one after the other."""
+    from checks.outcomes import outcome_of_skipped
+
+    results = OwnIndexResults()
+    for table in tables:
+        for index in own_indexes(table, request):
+            on_progress(Progress(phase=f"{table.name}.{index.name}: walking through the index"))
+            limit = max(request.limit - len(results.defects), 0)
+            try:
+                outcome, defects = _check(table, index, request, stores[table.store], limit)
+            except (StoreUnavailable, RelationMismatch) as error:
+                outcome, defects = outcome_of_skipped(_skipped(table, index, error)), []
+                results.errors.append(error)
+            results.outcomes.setdefault(table.name, []).append(outcome)
+            results.defects += defects
+    return results
+
+
+def plan_own_indexes(
+    tables: Iterable[Table], request: CheckRequest, stores: Mapping[str, ReadableStore]
+) -> list[OwnIndexPlan | NotChecked]:
+    """What a check would do with each of them; the server's catalogs are asked, no row is read."""
+    return [
+        _plan(table, index, request, stores[table.store])
+        for table in tables
+        for index in own_indexes(table, request)
+    ]
+
+
+def _plan(
+    table: Table, index: Index, request: CheckRequest, store: ReadableStore
+) -> OwnIndexPlan | NotChecked:
+    from checks.own_indexes.plan import plan_own_index
+    from scrub.stores.postgres.store import PostgresStore
+
+    _refuse_as_of(table, index, request)
+    kept_by: ScrubError | None = None
+    if request.where is None:
+        try:
+            rows = store.pin(table.relation, None, no_session, ()).rows
+            assert isinstance(store, PostgresStore), _ONLY_THERE
+            return plan_own_index(store, table, index, rows)
+        except (StoreUnavailable, RelationMismatch) as error:
+            kept_by = error
+    return _skipped(table, index, kept_by)
+
+
+def _skipped(table: Table, index: Index, error: ScrubError | None = None) -> NotChecked:
+    """An index that is not looked at: it could not be read, or `--where` does not apply to it."""
+    from checks.registry import INDEX
+
+    return NotChecked(
+        table=table.name,
+        check=INDEX.name,
+        index=index.name,
+        reason=error.in_one_line if error else WHERE_DOES_NOT_APPLY,
+        incomplete=error is not None,
+        error=error,
+    )
+
+
+def _refuse_as_of(table: Table, index: Index, request: CheckRequest) -> None:
+    for as_of in request.as_of:
+        if as_of.relation in (None, table.name, index.name):
+            raise UsageError(
+                f"store {table.store}: PostgreSQL has no versions, so there is no --as-of"
+            )
+
+
+def _check(
+    table: Table, index: Index, request: CheckRequest, store: ReadableStore, limit: int
+) -> tuple[CheckOutcome, list[Defect]]:
+    from checks.outcomes import outcome_of_skipped
+    from checks.own_indexes.index import check_own_index
+    from scrub.stores.postgres.store import PostgresStore
+
+    _refuse_as_of(table, index, request)
+    if request.where is not None:
+        return outcome_of_skipped(_skipped(table, index)), []
+    store.pin(table.relation, None, no_session, ())  # locked until the run is over
+    assert isinstance(store, PostgresStore), _ONLY_THERE
+    found = check_own_index(store, table, index, limit)
+    if request.settle_seconds is not None:
+        found.note("not settled: entries and rows are of one snapshot")
+    return found.outcome(index), found.defects

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checking tables against their indexes: from a request to a result."""
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrub.app.checking.preparation import Preparation
+from scrub.app.checking.state_directory import state_directory
+from scrub.app.checking.table_errors import demand_a_look, raise_mistakes
+from scrub.app.checking.zone_groups import by_time_zone, joined_plans, joined_results
+from scrub.app.lazy_spark import LazySpark
+from scrub.app.selection import select_tables
+from scrub.catalog import load_catalog
+from scrub.errors import UsageError
+from scrub.model.plan import CheckPlan
+from scrub.model.progress import ProgressListener, ignore_progress
+from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
+from scrub.model.result import RunResult
+from scrub.model.table import UTC as DEFAULT_ZONE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from checks.parts import JobSize
+
+SLEEP = time.sleep
+"""How a run waits before it looks again."""
+
+
+def check(
+    *tables: str,
+    catalog: Path | str = "scrub.yaml",
+    spark: "SparkSession | None" = None,
+    indexes: Sequence[str] = (),
+    checks: Sequence[str] = (),
+    strategy: Strategy | str = Strategy.AUTO,
+    engine: Engine | str = Engine.AUTO,
+    where: str | None = None,
+    limit: int = 100,
+) -> RunResult:
+    """Check tables (all of the catalog, if none is named), as a notebook or a job would.
+
+    A session given, or else the active one, is borrowed and left running.
+    """
+    request = CheckRequest(
+        catalog=Path(catalog),
+        tables=tables,
+        indexes=tuple(indexes),
+        checks=tuple(checks),
+        strategy=Strategy(strategy),
+        engine=Engine(engine),
+        where=where,
+        limit=limit,
+    )
+    return run_check(request, spark=spark)
+
+
+def run_check(
+    request: CheckRequest,
+    *,
+    spark: "SparkSession | None" = None,
+    spark_options: SparkOptions | None = None,
+    on_progress: ProgressListener = ignore_progress,
+    job_size: "JobSize | None" = None,
+) -> RunResult:
+    """Carry out a request and say what was found; reads only.
+
+    `job_size` says how much one Spark job reads, and so how often finished work is kept.
+    """
+    results: list[RunResult] = []
+    with _prepared(request, spark, spark_options, on_progress) as preparations:
+        for preparation in preparations:
+            preparation.leave_room(sum(len(result.defects) for result in results))
+            results.append(preparation.run(job_size))
+        errors = [error for preparation in preparations for error in preparation.errors]
+    result = joined_results(results)
+    demand_a_look(result, errors)
+    return result
+
+
+def explain_check(
+    request: CheckRequest,
+    *,
+    spark: "SparkSession | None" = None,
+    spark_options: SparkOptions | None = None,
+) -> CheckPlan:
+    """What a check would do; Spark is started only if a relation cannot be described without."""
+    with _prepared(request, spark, spark_options, ignore_progress) as preparations:
+        plan = joined_plans([preparation.explained() for preparation in preparations])
+    if not (plan.tables or plan.own_indexes):
+        raise_mistakes(plan.errors)
+    return plan
+
+
+@contextmanager
+def _prepared(
+    request: CheckRequest,
+    spark: "SparkSession | None",
+    spark_options: SparkOptions | None,
+    on_progress: ProgressListener,
+) -> "Iterator[list[Preparation]]":
+    """A preparation for each time zone: in one session there can be but one."""
+    catalog = load_catalog(request.catalog, unset_allowed=True)
+    tables = select_tables(catalog, request)  # mistakes are answered before Spark starts
+    zones = by_time_zone(tables) or {DEFAULT_ZONE: ()}
+    if len(zones) > 1 and request.all_defects is not None:
+        raise UsageError(
+            f"--all-defects is not available for tables of several time zones: {', '.join(zones)}",
+            hint="leave it out, or choose tables of one time zone",
+        )
+    run_id, kept_in = uuid.uuid4().hex[:12], state_directory()
+    with ExitStack() as stack:
+        options = spark_options or SparkOptions()
+        lazy = LazySpark(spark, options, on_progress, stack, may_be_few=len(zones) == 1)
+        yield [
+            Preparation(
+                request=request,
+                catalog=catalog.in_time_zone(zone),
+                tables=of_zone,
+                time_zone=zone,
+                spark=lazy,
+                on_progress=on_progress,
+                resources=stack,
+                kept_in=kept_in,
+                run_id=run_id,
+                sleep=SLEEP,
+            )
+            for zone, of_zone in zones.items()
+        ]

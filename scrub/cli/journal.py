@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub undo` and `scrub journal`: what repairs did, and taking it back."""
+
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from scrub.cli import options
+from scrub.cli.progress import shown_progress
+
+_LEFT_EXIT_CODE = 1
+
+
+@click.command()
+@click.argument("run")
+@options.catalog
+@options.execute
+def undo(run: str, catalog: Path, execute: bool) -> NoReturn:
+    """Undo the changes of a repair that are still in place."""
+    from reports.repairs import undo_as_text
+    from scrub.app.repairing.journal import execute_undo, preview_undo
+
+    if not execute:
+        click.echo(undo_as_text(preview_undo(catalog, run)), nl=False)
+        raise SystemExit(0)
+    with shown_progress() as on_progress:
+        report = execute_undo(catalog, run, on_progress=on_progress)
+    click.echo(undo_as_text(report), nl=False)
+    refused = [one for one in report.done if one.outcome not in ("done", "already_right")]
+    raise SystemExit(_LEFT_EXIT_CODE if refused else 0)
+
+
+@click.group()
+def journal() -> None:
+    """Show recorded repairs."""
+
+
+@journal.command(name="list")
+@options.catalog
+def list_(catalog: Path) -> None:
+    """List the recorded repairs and undos."""
+    from reports.journals import runs_as_text
+    from scrub.app.repairing.journal import list_runs
+
+    click.echo(runs_as_text(list_runs(catalog)), nl=False)
+
+
+@journal.command()
+@click.argument("run")
+@options.catalog
+def show(run: str, catalog: Path) -> None:
+    """Show every change of one run, before and after."""
+    from reports.journals import run_as_text
+    from scrub.app.repairing.journal import show_run
+
+    click.echo(run_as_text(*show_run(catalog, run)), nl=False)
+
+
+@journal.command()
+@click.option("--older-than", type=click.FloatRange(min=0), required=True, metavar="DAYS",
+              help="Delete the records of runs that ended more than DAYS days ago.")  # fmt: skip
+@options.catalog
+@options.execute
+def prune(older_than: float, catalog: Path, execute: bool) -> None:
+    """Delete the records of old runs, which can then no longer be undone."""
+    from reports.journals import runs_to_forget_as_text
+    from reports.quantities import counted
+    from scrub.app.repairing.journal import forget_runs, runs_to_forget
+
+    if not execute:
+        click.echo(runs_to_forget_as_text(runs_to_forget(catalog, older_than)), nl=False)
+        return
+    click.echo(f"{counted(forget_runs(catalog, older_than), 'run')} removed from the journal")

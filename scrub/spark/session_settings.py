@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings that a Spark session of our own is started with."""
+
+import os
+import re
+from pathlib import Path
+
+import pyspark
+
+from scrub.model.request import SparkOptions
+from scrub.model.table import UTC
+from scrub.spark.class_archive import using_archive
+
+TIME_ZONE = "spark.sql.session.timeZone"
+LOCAL = re.compile(r"local(\[[^]]*\])?")
+_OWN_SESSION = {
+    "spark.app.name": "scrub",
+    "spark.driver.memory": "2g",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Settings for a session of our own, where the user says nothing else."""
+OF_FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Compiling a plan takes longer than interpreting it for some thousands of rows."""
+FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Beside `spark.driver.extraJavaOptions`, which are the user's."""
+_EXECUTORS_JAVA_OPTIONS = "spark.executor.defaultJavaOptions"
+_NO_LANGUAGE = ("-Duser.language=en", "-Duser.country=US", "-Duser.variant=")
+"""Letters are cased, and ORC's clocks read, as the catalog says, not as the machine is set up."""
+
+
+def defaults(options: SparkOptions, few_rows: bool, time_zone: str = UTC) -> dict[str, str]:
+    """The default settings; none under spark-submit, which brings its own."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return {}
+    if options.remote:
+        return {k: v for k, v in _OWN_SESSION.items() if k.startswith("spark.sql")}
+    if _has_conf_files():
+        return dict(_OWN_SESSION)
+    meaning = [*_NO_LANGUAGE, f"-Duser.timezone={time_zone}"]
+    return _OWN_SESSION | {
+        JAVA_OPTIONS: " ".join([*_java_options(options, few_rows), *meaning]),
+        _EXECUTORS_JAVA_OPTIONS: " ".join(meaning),
+    }
+
+
+def _java_options(options: SparkOptions, few_rows: bool) -> list[str]:
+    java = using_archive()
+    if few_rows and options.short_lived and _is_local(options):
+        java.append(FIRST_COMPILER_ONLY)  # later sessions of a process have the same JVM
+    return java
+
+
+def _has_conf_files() -> bool:
+    """Whether an administrator's files may name options of the JVM, which ours would replace."""
+    elsewhere = {"SPARK_HOME", "SPARK_CONF_DIR"} & os.environ.keys()
+    return bool(elsewhere) or Path(pyspark.__file__).with_name("conf").exists()
+
+
+def _is_local(options: SparkOptions) -> bool:
+    """Whether Spark runs in this process only."""
+    master = options.master or dict(options.conf).get("spark.master", "local[*]")
+    return LOCAL.fullmatch(master) is not None

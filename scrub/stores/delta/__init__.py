@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delta tables: reading versions, writing conditionally, following, building and repairing."""

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filling an index in Delta from one version of its table, in one commit.
+
+Small tables are read in this process. Others go through Spark, which sorts by key across all files,
+so that each file of the index covers a range of keys of its own, and which needs no more memory for
+a larger table. Files of a load that was cut off are named by no commit; a vacuum removes them.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from scrub.errors import StoreUnavailable, first_line
+from scrub.model.index_shape import shape_of
+from scrub.model.relation import RelationFacts
+from scrub.model.request import AsOf
+from scrub.model.table import Index, Store, Table
+from scrub.stores.base import SessionProvider
+from scrub.stores.delta.changes import CannotFollow
+from scrub.stores.delta.commit import Mark, commit_next
+from scrub.stores.delta.entries import entry_schema, in_key_order
+from scrub.stores.delta.entry_making import NativeEntries, SparkEntries, entry_maker
+from scrub.stores.delta.files import NewFiles, add_action, remove_action
+from scrub.stores.delta.marks import follow_mark
+from scrub.stores.delta.snapshot import DeltaSnapshot, open_snapshot, require_writable
+from scrub.stores.delta.store import DeltaStore
+from scrub.stores.locations import for_spark, join, open_filesystem
+from scrub.stores.row_entries import columns_for_entries
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE_BYTES_MAX = 16 * 1024 * 1024
+HERE_ROWS_MAX = 500_000
+FILE_BYTES = 64 * 1024 * 1024
+FILE_ROWS = 1_000_000
+_ATTEMPTS_MAX = 20
+_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loader:
+    """Makes all entries of one index; the index's types are resolved."""
+
+    table: Table
+    index: Index
+    tables: Store
+    indexes: Store
+    session: SessionProvider
+
+    def load(
+        self, version: int, still_wanted: Callable[[DeltaSnapshot], bool]
+    ) -> tuple[int, int] | None:
+        """Replace the entries of the index by those of a version; how many went and came.
+
+        `still_wanted` is called with the version that the commit builds on. None: it said no.
+        """
+        facts = self._pin(version)
+        store = DeltaStore(self.indexes)
+        with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
+            require_writable(snapshot)
+            if not still_wanted(snapshot):
+                return None
+            adds, entries, discard = self._write(snapshot, facts)
+        mark = Mark(follow_mark(self.table.relation), version)
+        for _ in range(_ATTEMPTS_MAX):
+            with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
+                if not still_wanted(snapshot):
+                    discard()
+                    return None
+                before = snapshot.files()
+                gone = int(snapshot.table.count()) if before else 0
+                if commit_next(snapshot, [*adds, *map(remove_action, before)], mark):
+                    return gone, entries
+        raise StoreUnavailable(
+            f"Delta table {self.index.relation}: others committed first, again and again"
+        )
+
+    def _pin(self, version: int) -> RelationFacts:
+        store = DeltaStore(self.tables)
+        facts = store.pin(
+            self.table.relation, AsOf(version=version), self.session, self.table.columns
+        )
+        if not facts.native:
+            raise CannotFollow(f"Delta table {self.table.relation}: it {facts.native_reason}")
+        return facts
+
+    def _write(
+        self, snapshot: DeltaSnapshot, facts: RelationFacts
+    ) -> tuple[list[Any], int, Callable[[], None]]:
+        store = DeltaStore(self.tables)
+        root = join(store.root, self.table.relation)
+        maker = entry_maker(self.table, self.index, root, store.options, self.session)
+        few = facts.rows is not None and facts.rows <= HERE_ROWS_MAX
+        if isinstance(maker, NativeEntries) and few and (facts.bytes or 0) <= HERE_BYTES_MAX:
+            shape = shape_of(self.table, self.index)
+            found = list(maker.make(facts.splits, None))
+            entries = pa.concat_tables([entry_schema(shape.columns).empty_table(), *found])
+            new = NewFiles(snapshot)
+            new.write(in_key_order(entries, shape))
+            return new.adds, entries.num_rows, new.discard
+        return self._write_in_spark(snapshot, facts, root)
+
+    def _write_in_spark(
+        self, snapshot: DeltaSnapshot, facts: RelationFacts, root: str
+    ) -> tuple[list[Any], int, Callable[[], None]]:
+        from pyspark.errors import PySparkException
+
+        from scrub.spark.collecting import translated
+        from scrub.spark.meaning import evaluating
+        from scrub.spark.names import named
+
+        columns = columns_for_entries(self.table, self.index)
+        keys = [named(column.name) for column in self.index.key + self.index.suffix]
+        files = max(-(-(facts.bytes or 0) // FILE_BYTES), -(-(facts.rows or 0) // FILE_ROWS), 1)
+        folder = f"load-{uuid.uuid4().hex}"
+        target = join(snapshot.uri, folder)
+        maker = SparkEntries(self.table, self.index, columns, root, self.session)
+        try:
+            with (
+                translated(),
+                evaluating(self.session(), self.table, self.index) as spark,
+                _microseconds(spark),
+            ):
+                rows = DeltaStore(self.tables).frame(spark, facts, columns, facts.splits)
+                entries = maker.entries(rows)
+                ordered = entries.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
+                ordered.write.option("compression", "snappy").parquet(for_spark(target))
+        except PySparkException as error:
+            raise CannotFollow(
+                f"entries of {self.table.name}.{self.index.name} could not be made: "
+                f"{first_line(error)}"
+            ) from error
+        filesystem, path = open_filesystem(target, snapshot.options)
+        adds, total = [], 0
+        for info in filesystem.get_file_info(pafs.FileSelector(path)):
+            if info.base_name.endswith(".parquet") and not info.base_name.startswith("."):
+                metadata = pq.read_metadata(info.path, filesystem=filesystem)
+                total += metadata.num_rows
+                name = f"{folder}/{info.base_name}"
+                if metadata.num_rows:
+                    adds.append(add_action(name, info.size, {}, metadata))
+        return adds, total, lambda: filesystem.delete_dir(path)
+
+
+@contextmanager
+def _microseconds(spark: "SparkSession") -> Iterator[None]:
+    """Make Spark write timestamps as Delta requires; a borrowed session is restored afterwards."""
+    before = spark.conf.get(_TIMESTAMPS, None)
+    spark.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_TIMESTAMPS)
+        else:
+            spark.conf.set(_TIMESTAMPS, before)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading PostgreSQL's own indexes with nothing but SELECT."""

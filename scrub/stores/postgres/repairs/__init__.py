@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repairing index tables and lost rows in PostgreSQL, with a journal."""

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every check is declared in one place, and every kind of defect has a check that finds it."""
+
+import pytest
+
+from checks import registry
+from checks.physical_check import PhysicalCheck
+from checks.registry import CHECKS, INDEX, PHYSICAL, checks_of
+from scrub.app.checking.table_results import with_unanswered
+from scrub.model.defect import DefectKind
+from scrub.model.request import CheckRequest
+from scrub.model.result import CheckOutcome, Status, TableResult
+from tests.checks.plans import a_plan
+
+
+def test_every_kind_of_defect_has_a_check_that_finds_it() -> None:
+    assert {kind for check in CHECKS for kind in check.finds} == set(DefectKind)
+
+
+def test_names_are_unique_and_docstrings_are_one_sentence() -> None:
+    assert len({check.name for check in CHECKS}) == len(CHECKS)
+    for check in CHECKS:
+        assert check.__doc__ is not None
+        assert check.__doc__.count(".") == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [((), (INDEX,)), (("physical", "index"), (PHYSICAL, INDEX)), (("physical",), (PHYSICAL,))],
+)
+def test_checks_of_whole_tables_come_first(asked: tuple[str, ...], expected: object) -> None:
+    (plan,) = a_plan("by_customer").tables
+    assert checks_of(CheckRequest(checks=asked), plan.table) == expected
+
+
+def test_a_check_reads_the_columns_it_needs() -> None:
+    (plan,) = a_plan("by_customer").tables
+    table = plan.table
+    assert INDEX.columns(table, ()) == ()
+    assert INDEX.columns(table, table.indexes) == ("id", "customer")
+    assert PHYSICAL.columns(table, ()) == ("id", "customer")
+
+
+def test_a_registered_check_that_no_stage_carries_out_is_incomplete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Forgotten(PhysicalCheck):
+        """Nothing runs it."""
+
+        name = "forgotten"
+
+    monkeypatch.setattr(registry, "CHECKS", (*CHECKS, Forgotten()))
+    table = a_plan("by_customer").tables[0].table
+    clean = CheckOutcome(check="index", index="by_customer", status=Status.CLEAN)
+    result = TableResult(table=table.name, snapshot="version 1", checks=(clean,))
+    request = CheckRequest(checks=("index", "forgotten"))
+    (answered,) = with_unanswered([result], [table], request)
+    assert [(of.check, of.status) for of in answered.checks] == [
+        ("index", Status.CLEAN),
+        ("forgotten", Status.INCOMPLETE),
+    ]
+    (nothing_read,) = with_unanswered([], [table], request)
+    assert {of.status for of in nothing_read.checks} == {Status.INCOMPLETE}
