@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a check declares. Each check is one file; `checks.registry` lists them.
 
-A check shares the scan of its table with the others: it says which columns it needs and what tasks
-add up for it. Its docstring is the sentence that users see.
+Every check of a table shares one scan of it. The index check compares entries, and the stages of
+`checks.run` are made for it. A check of whole tables counts rows that are wrong by themselves: it
+says what tasks count, and the same in the words of Spark SQL; the run adds up, resumes, sets aside
+what cannot be read, and names what was counted. A check's docstring is the sentence users see.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-from checks.numbering import Relation
+from checks.table_look import TableLook
 from scrub.model.defect import DefectKind
 from scrub.model.plan import TablePlan
+from scrub.model.relation import RelationFacts
 from scrub.model.table import Index, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
 
 
 class Check(ABC):
@@ -29,15 +36,48 @@ class Check(ABC):
     def subjects(self, indexes: Sequence[Index]) -> tuple[str | None, ...]:
         """What it gives outcomes for: indexes by name, or None for the whole table."""
 
+
+@dataclass(frozen=True, slots=True)
+class SqlFault:
+    """What Spark SQL counts: rows for which the condition is true have this fault."""
+
+    subject: str  # the column, or whatever else the rule is about
+    kind: DefectKind
+    condition: "Expression"
+    detail: str
+
+
+class TableCheck(Check):
+    """A check of whole tables of columns: which rows are wrong by themselves."""
+
+    judges_types: ClassVar[bool] = False
+    """Whether a column that is stored in another type is a defect; else it cannot be checked."""
+
+    def is_default_for(self, table: Table) -> bool:  # noqa: ARG002
+        return False
+
+    def subjects(self, indexes: Sequence[Index]) -> tuple[str | None, ...]:  # noqa: ARG002
+        return (None,)
+
+    def refusal(self, table: Table) -> str | None:
+        """Why it does not apply to a table, if that is so."""
+        return "it is for tables of columns" if table.kv is not None else None
+
     @abstractmethod
-    def columns(
-        self, table: Table, indexes: Sequence[Index], where: str | None = None
-    ) -> tuple[str, ...]:
+    def columns(self, table: Table) -> tuple[str, ...]:
         """The table's columns that it needs, in the table's order."""
 
     @abstractmethod
-    def adds_up(self, relation: Relation, slots: frozenset[int]) -> object:
-        """What a task adds up for it while it scans a relation of columns; see `checks.specs`."""
+    def look(self, table: Table) -> TableLook:
+        """What a task does with the rows of a split that it opens itself."""
+
+    @abstractmethod
+    def sql_faults(self, table: Table, readable: Sequence[str]) -> Sequence[SqlFault]:
+        """The same where only Spark reads the table; in `readable` are the columns it can read."""
+
+    def needs_spark(self, facts: RelationFacts) -> str | None:  # noqa: ARG002
+        """Why tasks that open splits themselves cannot do it for a relation, if that is so."""
+        return None
 
     def notes(self, plan: TablePlan) -> tuple[str, ...]:  # noqa: ARG002
         """What a reader should know of its coverage, beyond what the plan of the table says."""

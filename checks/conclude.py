@@ -13,21 +13,21 @@ def conclude(run: Run) -> Findings:
         reasons = [run.source.unread.reason(slot, *relations), found.incomplete]
         found.incomplete = run.source.glue.join(reason for reason in reasons if reason) or None
         run.unnamed.conclude(slot.number, found, run.source.unread.parts_of(*relations))
-    of_riding = run.source.riding.found
-    for found in (*run.found.values(), *of_riding.values()):
+    whole = {name: riding.found for name, riding in run.source.riding.items()}
+    of_tables = (found for by_table in whole.values() for found in by_table.values())
+    for found in (*run.found.values(), *of_tables):
         found.notes += _notes(run)
     run.finished.forget()
-    return Findings(
-        run.found, of_riding, tuple(run.shown.defects), dict(run.source.state.bytes_read)
-    )
+    return Findings(run.found, whole, tuple(run.shown.defects), dict(run.source.state.bytes_read))
 
 
 def _name_faults(run: Run) -> None:
-    riding, reports = run.source.riding, run.source.state.reports
-    riding.conclude(reports)
-    if any(found.counts for found in riding.found.values()):
-        run.report("naming defects")
-        run.shown.add(riding.defects(reports, run.shown.wanted))
+    for name, riding in run.source.riding.items():
+        reports = run.source.state.reports_of(name)
+        riding.conclude(reports)
+        if any(found.counts for found in riding.found.values()):
+            run.report("naming defects")
+            run.shown.add(riding.defects(reports, run.shown.wanted))
 
 
 def _notes(run: Run) -> list[str]:

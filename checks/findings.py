@@ -38,6 +38,6 @@ class Findings:
     """A whole run; `defects` at most as many as were asked for."""
 
     slots: Mapping[int, SlotFindings]
-    physical: Mapping[str, SlotFindings]  # by table
+    whole: Mapping[str, Mapping[str, SlotFindings]]  # by check of whole tables, and by table
     defects: Sequence[Defect] = ()
     bytes_read: Mapping[str, int] = field(default_factory=dict)  # by table

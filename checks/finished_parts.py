@@ -35,7 +35,7 @@ class Finished:
     parts: frozenset[int]
     sums: RunSums
     bytes_read: Mapping[str, int]  # by table
-    reports: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)  # by part
+    reports: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)  # by part and check
 
 
 class FinishedParts:
@@ -90,7 +90,7 @@ def _identity(plan: CheckPlan, parts: tuple[Part, ...]) -> str:
         digest.update(repr((table.table, indexes, table.bucket_bits, table.where)).encode())
         keys = [relation.keys for relation in table.pairs.relations] if table.pairs else None
         digest.update(repr(keys).encode())
-        digest.update(repr(table.physical and table.physical.columns).encode())
+        digest.update(repr([(one.check, one.columns) for one in table.whole]).encode())
     for part in parts:
         snapshot = part.relation.side.facts.snapshot
         digest.update(repr((part.relation.number, snapshot.version, part.splits)).encode())

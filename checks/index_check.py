@@ -48,7 +48,7 @@ class IndexCheck(Check):
         return tuple(name for name in names if name in needed)
 
     def adds_up(self, relation: Relation, slots: frozenset[int]) -> tuple[EntrySpec, ...]:
-        """The entries of each index that is still wanted."""
+        """What tasks add up: the entries of each index that is still wanted."""
         make = _expected_entry if relation.is_table else _actual_entry
         return tuple(make(slot) for slot in relation.slots if slot.number in slots)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from checks.findings import Findings, SlotFindings
 from checks.numbering import Slot, number_plan
-from checks.registry import INDEX, PHYSICAL
+from checks.registry import INDEX
 from scrub.model.defect import DefectKind
 from scrub.model.plan import CheckPlan, NotChecked, TablePlan
 from scrub.model.request import Engine
@@ -57,21 +57,20 @@ def outcome_of_skipped(skipped: NotChecked) -> CheckOutcome:
 def outcomes_of(
     plan: CheckPlan, findings: Findings
 ) -> Iterator[tuple[TablePlan, list[CheckOutcome]]]:
-    """The outcomes of one entry source, table by table; the one of the whole table comes first."""
+    """The outcomes of one entry source, table by table; those of whole tables come first."""
     slots = number_plan(plan)[0]
     for table in plan.tables:
-        outcomes: list[CheckOutcome] = []
-        if table.physical is not None:
-            outcomes.append(
-                outcome(
-                    PHYSICAL.name,
-                    None,
-                    findings.physical[table.table.name],
-                    snapshot=table.snapshot,
-                    engine=table.side.engine.value,
-                    notes=(*table.notes, *table.physical.notes),
-                )
+        outcomes = [
+            outcome(
+                one.check,
+                None,
+                findings.whole[one.check][table.table.name],
+                snapshot=table.snapshot,
+                engine=table.side.engine.value,
+                notes=(*table.notes, *one.notes),
             )
+            for one in table.whole
+        ]
         outcomes += [_of_slot(s, findings.slots[s.number]) for s in slots if s.table is table]
         yield table, outcomes
 

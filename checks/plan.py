@@ -8,18 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checks.buckets import bucket_bits
+from checks.check import Check, TableCheck
 from checks.pairs.plan import PinnedPairs, plan_pairs
-from checks.registry import INDEX, PHYSICAL
+from checks.registry import INDEX
 from scrub.catalog.dependence import depends_on_zone, zoned_expressions
 from scrub.catalog.expressions import columns_used
 from scrub.catalog.native_terms import column_types, is_native_index, native_condition
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import RelationMismatch, UsageError
-from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, PhysicalPlan, Side, TablePlan
+from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, Side, TablePlan, WholePlan
 from scrub.model.relation import RelationFacts, SplitKind
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.table import EntryColumn, Index, Table
 from scrub.model.types import ColumnType, widens
+
+TableAt = tuple[str, str]  # a table and a snapshot of it: what one scan reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +35,22 @@ class PinnedIndex:
     index_facts: RelationFacts
     notes: tuple[str, ...] = ()
 
+    @property
+    def at(self) -> TableAt:
+        return self.table.name, self.table_facts.snapshot.label
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedTable:
-    """A table whose values are to be looked at, at one snapshot."""
+    """A table that a check looks at as a whole, at one snapshot."""
 
     table: Table
     facts: RelationFacts
+    check: TableCheck
+
+    @property
+    def at(self) -> "TableAt":
+        return self.table.name, self.facts.snapshot.label
 
 
 def plan_check(
@@ -46,31 +58,32 @@ def plan_check(
     sources: Sequence[PinnedIndex],
     not_checked: Sequence[NotChecked] = (),
     native_refusal: str | None = None,
-    physical: Sequence[PinnedTable] = (),
+    whole: Sequence[PinnedTable] = (),
     pairs: Sequence[PinnedPairs] = (),
 ) -> CheckPlan:
     """Decide what to read and how; what does not fit the catalog is not checked, by name.
 
     `native_refusal` says why tasks cannot open splits themselves on this cluster.
     """
-    skipped = [*not_checked, *_unfit_sources(sources), *_unfit_tables(physical)]
-    sources = [source for source in sources if not any(_mismatches(source))]
-    physical = [of_table for of_table in physical if not any(_missing(of_table))]
-    groups: dict[tuple[str, str], list[PinnedIndex]] = {}
-    at_snapshot: dict[tuple[str, str], PinnedTable] = {}
-    looked_at = {(of.table.name, of.facts.snapshot.label) for of in physical}
+    skipped = [*not_checked, *_unfit_sources(sources), *_unfit_tables(whole)]
+    indexes: dict[TableAt, list[PinnedIndex]] = {}
+    checks: dict[TableAt, list[TableCheck]] = {}
+    scanned: dict[TableAt, tuple[Table, RelationFacts]] = {}
     for source in sources:
+        if any(_mismatches(source)):
+            continue
         if reason := _where_is_beyond(request.where, source):
             skipped.append(_skip(source, reason))
         else:
-            at = (source.table.name, source.table_facts.snapshot.label)
-            at_snapshot[at] = PinnedTable(table=source.table, facts=source.table_facts)
-            groups.setdefault(at, []).append(source)
-    for of_table in physical:
-        at_snapshot.setdefault((of_table.table.name, of_table.facts.snapshot.label), of_table)
+            scanned[source.at] = (source.table, source.table_facts)
+            indexes.setdefault(source.at, []).append(source)
+    for of_table in whole:
+        if not any(_unfit_columns(of_table)):
+            scanned.setdefault(of_table.at, (of_table.table, of_table.facts))
+            checks.setdefault(of_table.at, []).append(of_table.check)
     tables = tuple(
-        _plan_table(request, of_table, groups.get(at, []), native_refusal, at in looked_at)
-        for at, of_table in at_snapshot.items()
+        _plan_table(request, table, facts, indexes.get(at, []), checks.get(at, []), native_refusal)
+        for at, (table, facts) in scanned.items()
     )
     of_pairs = tuple(plan_pairs(request, pinned, native_refusal) for pinned in pairs)
     return CheckPlan(
@@ -94,17 +107,19 @@ def _unfit_sources(sources: Sequence[PinnedIndex]) -> Iterator[NotChecked]:
             yield _unfit(source.table, source.index, mismatches)
 
 
-def _unfit_tables(physical: Sequence[PinnedTable]) -> Iterator[NotChecked]:
-    for source in physical:
-        if mismatches := list(_missing(source)):
-            yield _unfit(source.table, None, mismatches)
+def _unfit_tables(whole: Sequence[PinnedTable]) -> Iterator[NotChecked]:
+    for source in whole:
+        if mismatches := list(_unfit_columns(source)):
+            yield _unfit(source.table, None, mismatches, source.check)
 
 
-def _unfit(table: Table, index: Index | None, mismatches: Sequence[str]) -> NotChecked:
+def _unfit(
+    table: Table, index: Index | None, mismatches: Sequence[str], check: Check = INDEX
+) -> NotChecked:
     error = RelationMismatch("\n".join(mismatches), hint="correct the catalog, or the relation")
     return NotChecked(
         table=table.name,
-        check=(PHYSICAL if index is None else INDEX).name,
+        check=check.name,
         index=index.name if index else None,
         reason=error.in_one_line,
         incomplete=True,
@@ -123,10 +138,15 @@ def _mismatches(source: PinnedIndex) -> Iterator[str]:
     )
 
 
-def _missing(source: PinnedTable) -> Iterator[str]:
-    """Columns that are not there; another type is what the physical check itself will find."""
-    wanted = {c.name: c.type for c in source.table.columns if c.name not in source.facts.columns}
-    yield from _missing_or_other(source.facts, wanted, f"table {source.table.name}")
+def _unfit_columns(source: PinnedTable) -> Iterator[str]:
+    """Columns that are not there, or not as the check needs them."""
+    table, stored = source.table, source.facts.columns
+    wanted = {
+        name: table.column(name).type
+        for name in source.check.columns(table)
+        if name not in stored or not source.check.judges_types
+    }
+    yield from _missing_or_other(source.facts, wanted, f"table {table.name}")
 
 
 def _missing_or_other(
@@ -166,21 +186,22 @@ def _where_is_beyond(where: str | None, source: PinnedIndex) -> str | None:
 
 def _plan_table(
     request: CheckRequest,
-    source: PinnedTable,
+    table: Table,
+    facts: RelationFacts,
     group: Sequence[PinnedIndex],
+    checks: Sequence[TableCheck],
     native_refusal: str | None,
-    physical: bool,
 ) -> TablePlan:
-    table, facts = source.table, source.facts
     indexes = [_resolve_types(source) for source in group]
     rows = [f.rows for f in (facts, *(source.index_facts for source in group))]
+    obstacles = (check.needs_spark(facts) for check in checks)
     side = _side(
         request,
         facts,
         INDEX.columns(table, indexes, request.where),
         native_refusal
         or _untranslatable(table, indexes, request.where)
-        or (_only_spark_looks(facts) if physical else None),
+        or next((obstacle for obstacle in obstacles if obstacle), None),
     )
     plans = tuple(
         _plan_index(request, source, index, native_refusal)
@@ -194,17 +215,13 @@ def _plan_table(
         where=request.where,
         notes=(*_notes(facts, request.where), *_engine_note(request, native_refusal)),
     )
-    if not physical:
-        return plan
-    values = PhysicalPlan(columns=PHYSICAL.columns(table, ()), notes=PHYSICAL.notes(plan))
-    return replace(plan, physical=values)
+    return replace(plan, whole=tuple(_plan_whole(check, plan) for check in checks))
 
 
-def _only_spark_looks(facts: RelationFacts) -> str | None:
-    """Why tasks that open splits themselves cannot look at how values are stored."""
-    if any(split.kind is SplitKind.POSTGRES for split in facts.splits):
-        return "a server shows values, not how they are stored"
-    return None
+def _plan_whole(check: TableCheck, plan: TablePlan) -> WholePlan:
+    needed = {*check.columns(plan.table), *plan.table.primary_key}
+    columns = (column.name for column in plan.table.columns if column.name in needed)
+    return WholePlan(check=check.name, columns=tuple(columns), notes=check.notes(plan))
 
 
 def _engine_note(request: CheckRequest, native_refusal: str | None) -> Iterator[str]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What shares a scan with the index check: it counts in the same tasks, and names what it counted.
 
-The physical check of columns and the one of pairs ride. A source has one `riding`: a second check
-needs one that joins both.
+`checks.columns.table_check_run` is the one for tables of columns, whatever the check;
+`checks.pairs.judging` is the physical check of pairs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

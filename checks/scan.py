@@ -7,9 +7,10 @@ After each of them the sums are kept, so that the same check can resume.
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from checks.choose import Chosen, differing_buckets
-from checks.failures import FAILURES
+from checks.failures import FAILURES, Failure
 from checks.finished_parts import Finished
 from checks.numbering import Slot
 from checks.parts import Part, next_job
@@ -40,9 +41,10 @@ def scan(run: Run) -> None:
         state.note_speed(job_rows, time.monotonic() - started)
         report(0.0, 0)
         if remaining and _can_be_kept(run):
-            kept = {n: run.source.riding.kept(report) for n, report in state.reports.items()}
             run.finished.save(
-                Finished(state.salt, frozenset(state.done), state.sums, state.bytes_read, kept)
+                Finished(
+                    state.salt, frozenset(state.done), state.sums, state.bytes_read, _kept(run)
+                )
             )
 
 
@@ -52,7 +54,7 @@ def look_beside(run: Run) -> None:
         run.source.look_beside(run.shown, run.found)
     except FAILURES as error:
         run.give_up(run.source.slots, error)
-        run.source.riding.give_up(run.source.parts, error)
+        _give_up_riding(run, run.source.parts, error)
 
 
 def choose(run: Run) -> Chosen:
@@ -81,9 +83,24 @@ def choose(run: Run) -> Chosen:
 def _can_be_kept(run: Run) -> bool:
     """Whether what was scanned so far is all that a later run needs of it."""
     source = run.source
-    if run.plan.strategy is Strategy.MERGE or source.unread.slots or source.riding.gave_up:
+    if run.plan.strategy is Strategy.MERGE or source.unread.slots:
         return False
-    return all("error" not in report for report in source.state.reports.values())
+    reports = [report for of in source.state.reports.values() for report in of.values()]
+    given_up = any(riding.gave_up for riding in source.riding.values())
+    return not given_up and all("error" not in report for report in reports)
+
+
+def _kept(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
+    riding = run.source.riding
+    return {
+        number: {name: riding[name].kept(report) for name, report in of.items()}
+        for number, of in run.source.state.reports.items()
+    }
+
+
+def _give_up_riding(run: Run, parts: Sequence[Part], error: Failure) -> None:
+    for riding in run.source.riding.values():
+        riding.give_up(parts, error)
 
 
 def _add_up_all(run: Run, job: tuple[Part, ...]) -> None:
@@ -98,7 +115,7 @@ def _add_up_all(run: Run, job: tuple[Part, ...]) -> None:
                 slots = _slots_of(run, parts)
                 if not run.source.set_aside(error, parts, slots):
                     run.give_up(slots, error)
-                    run.source.riding.give_up(parts, error)
+                    _give_up_riding(run, parts, error)
 
 
 def _add_up(run: Run, parts: tuple[Part, ...]) -> None:
@@ -114,7 +131,7 @@ def _wanted(run: Run, parts: Sequence[Part]) -> tuple[Part, ...]:
         part
         for part in run.source.unread.readable(parts)
         if any(slot.number in slots for slot in part.relation.slots)
-        or run.source.riding.wants(part)
+        or any(riding.wants(part) for riding in run.source.riding.values())
     )
 
 

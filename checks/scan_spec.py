@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from checks.table_look import EVERY_ROW, RowChoice, TableLook
 from scrub.model.predicate import Node
 from scrub.model.table import Column, EntryColumn
 from scrub.model.types import ColumnType
@@ -27,15 +28,6 @@ class EntrySpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PhysicalSpec:
-    """What a task looks at beside the entries: every value of the catalog's columns."""
-
-    columns: tuple[Column, ...]  # not nullable: a NULL in it is a defect
-    conditions: tuple[Node, ...]  # all must be true for a row to be looked at
-    condition_columns: tuple[Column, ...]  # what the conditions speak of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSpec:
     """One relation: what to read of it, where its rows belong, and what they stand for."""
 
@@ -44,7 +36,8 @@ class ScanSpec:
     bucket_bits: int
     salt: "Salt"
     entries: tuple[EntrySpec, ...]
-    physical: PhysicalSpec | None = None
+    looks: Mapping[str, TableLook] = field(default_factory=dict)  # by check
+    looked_at: RowChoice = EVERY_ROW  # what they look at
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 

@@ -12,6 +12,7 @@ from checks.bucket_sums import RunSums, SlotSums
 from checks.finished_parts import Finished
 from checks.numbering import Slot
 from checks.parts import Part
+from checks.riding import Reports
 from checks.task_sums import REPORT_SLOT
 from scrub.codec.digest import Salt
 
@@ -28,7 +29,7 @@ class ScanState:
     rows_per_second: float | None = None
     bytes_read: dict[str, int] = field(default_factory=dict)
     reports: dict[int, Mapping[str, Any]] = field(default_factory=dict)
-    """By part, what riding checks counted; a part that is read twice does not count twice."""
+    """By part and check, what riding checks counted; a part read twice does not count twice."""
 
     @classmethod
     def start(cls, slots: Sequence[Slot], earlier: Finished | None) -> "ScanState":
@@ -71,6 +72,10 @@ class ScanState:
                 self.bytes_read[table] = self.bytes_read.get(table, 0) + report["bytes"]
         return lost
 
+    def reports_of(self, check: str) -> Reports:
+        """What one riding check counted, by part."""
+        return {number: of[check] for number, of in self.reports.items() if check in of}
+
     def note_speed(self, rows: int, seconds: float) -> None:
         self.rows_done += rows
         self.rows_per_second = rows / max(seconds, 0.001)
@@ -78,7 +83,10 @@ class ScanState:
 
 def _joined(before: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Mapping[str, Any]:
     """Several tasks of Spark may report on one part: lists and numbers add up."""
-    riding: Mapping[str, Any] = report["riding"]
+    riding: Mapping[str, Mapping[str, Any]] = report["riding"]
     if before is None or not report.get("adds_up"):
         return riding
-    return {name: before[name] + value for name, value in riding.items()}
+    return {
+        check: {name: before[check][name] + value for name, value in counted.items()}
+        for check, counted in riding.items()
+    }

@@ -65,8 +65,8 @@ class EntrySource(Protocol):
         """What could not be read, and what follows from that."""
 
     @property
-    def riding(self) -> Riding:
-        """The checks that share the scan."""
+    def riding(self) -> Mapping[str, Riding]:
+        """By name, the checks that share the scan."""
 
     def comparing_store(self, slot: Slot) -> ComparingStore | None:
         """The database that compares this index with its table, if the plan says so."""

@@ -5,9 +5,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from checks.numbering import Relation
-from checks.registry import INDEX, PHYSICAL
+from checks.registry import INDEX, table_checks
 from checks.scan_spec import ScanSpec
+from checks.table_look import EVERY_ROW, RowChoice, TableLook
+from scrub.catalog.expressions import columns_used
+from scrub.catalog.native_terms import native_condition
 from scrub.codec.digest import Salt
+from scrub.model.plan import TablePlan
 
 
 def scan_spec(relation: Relation, slots: frozenset[int], salt: Salt) -> ScanSpec:
@@ -18,9 +22,28 @@ def scan_spec(relation: Relation, slots: frozenset[int], salt: Salt) -> ScanSpec
         bucket_bits=relation.table.bucket_bits,
         salt=salt,
         entries=INDEX.adds_up(relation, slots),
-        physical=PHYSICAL.adds_up(relation),
+        looks=looks_of(relation),
+        looked_at=rows_looked_at(relation.table),
         storage_options=relation.side.facts.storage_options,
     )
+
+
+def looks_of(relation: Relation) -> dict[str, TableLook]:
+    """What checks of the whole table look at beside entries, by check."""
+    if not relation.is_table or relation.table.pairs is not None:
+        return {}
+    checks = table_checks(one.check for one in relation.table.whole)
+    return {check.name: check.look(relation.table.table) for check in checks}
+
+
+def rows_looked_at(plan: TablePlan) -> RowChoice:
+    """The rows that checks of the whole table look at."""
+    table, where = plan.table, plan.where
+    condition = native_condition(where, table) if where else None
+    if where is None or condition is None:
+        return EVERY_ROW
+    names = columns_used(where, [column.name for column in table.columns])
+    return RowChoice(conditions=(condition,), columns=tuple(map(table.column, names)))
 
 
 def is_looked_at(where: str | None) -> Column:

@@ -12,7 +12,7 @@ from scrub.model.table import DATABASE_PATH
 
 def headline(plan: TablePlan) -> str:
     served = [counted(len(plan.indexes), "index", "indexes")] if plan.indexes else []
-    served += ["the physical check"] if plan.physical else []
+    served += [f"the {one.check} check" for one in plan.whole]
     snapshot = printable(plan.side.facts.snapshot.label)
     return f"{printable(plan.table.name)} at {snapshot}: one scan for {' and '.join(served)}"
 
@@ -28,8 +28,8 @@ def scan_lines(plan: TablePlan) -> Iterator[str]:
         if column.computed is not None:
             made = f"{printable(column.computed)}, of type {column.type}"
             yield f"the database computes {made}; it finds names in {DATABASE_PATH} only"
-    if plan.physical:
-        yield f"columns {_columns(plan.physical.columns)} for the physical check"
+    for one in plan.whole:
+        yield f"columns {_columns(one.columns)} for the {one.check} check"
     if plan.indexes:
         yield f"{1 << plan.bucket_bits:,} buckets"
     if plan.where:
@@ -47,7 +47,8 @@ def indexes_grid(plan: TablePlan) -> Grid:
 
 
 def notes(plan: TablePlan) -> Iterator[str]:
-    yield from map(printable, (*plan.notes, *(plan.physical.notes if plan.physical else ())))
+    of_checks = (note for one in plan.whole for note in one.notes)
+    yield from map(printable, (*plan.notes, *of_checks))
     for index in plan.indexes:
         for note in index.notes:
             yield f"{printable(index.index.name)}: {printable(note)}"

@@ -140,14 +140,16 @@ def _table_plan_record(plan: TablePlan) -> Record:
         "table": plan.table.name,
         **_side_record(plan.side),
         "buckets": 1 << plan.bucket_bits,
-        "physical": list(plan.physical.columns) if plan.physical else None,
+        # A check of the whole table has a field of its name, with the columns that it reads.
+        "physical": None,
+        **{one.check: list(one.columns) for one in plan.whole},
         "where": plan.where,
         "computed": [
             {"expression": of.computed, "type": str(of.type), "search_path": DATABASE_PATH}
             for of in plan.table.columns
             if of.computed is not None
         ],
-        "notes": [*plan.notes, *(plan.physical.notes if plan.physical else ())],
+        "notes": [*plan.notes, *(note for one in plan.whole for note in one.notes)],
         "indexes": [_index_plan_record(index) for index in plan.indexes],
     }
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from checks.registry import INDEX, PHYSICAL
+from checks.registry import INDEX
 from scrub.catalog.dependence import (
     cased_expressions,
     depends_on_casing,
@@ -58,10 +58,10 @@ def judged_in(plan: CheckPlan, around: Surroundings) -> CheckPlan:
         left = replace(
             table, indexes=tuple(one for one in table.indexes if not reasons[one.index.name])
         )
-        if table.physical is not None and (why := _where_reason(table, around)):
-            refused.append(_refused(table, None, why, PHYSICAL.name))
-            left = replace(left, physical=None)
-        if left.indexes or left.physical is not None:
+        if table.whole and (why := _where_reason(table, around)):
+            refused += [_refused(table, None, why, one.check) for one in table.whole]
+            left = replace(left, whole=())
+        if left.indexes or left.whole:
             tables.append(left)
     return replace(plan, tables=tuple(tables), not_checked=(*plan.not_checked, *refused))
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from checks.check import TableCheck
 from checks.choose import Chosen, ChosenBuckets, union_of
 from checks.columns import defects
 from checks.columns.culprits import Culprits
@@ -27,14 +28,14 @@ from checks.columns.row_frames import rows_frame
 from checks.columns.shared_keys import rows_sharing, suspects, suspicious
 from checks.columns.sifting import ROWS_MAX, sifting
 from checks.columns.store_comparison import entry_frame, key_columns, sides_of
+from checks.columns.table_check_run import TableCheckRun
 from checks.failures import Failure
 from checks.findings import SlotFindings
 from checks.jobs import Jobs
 from checks.named_defects import Counts, NamedDefects, as_counts, count
 from checks.numbering import Relation, Slot, number_plan, relations_of
 from checks.parts import Part, cut
-from checks.physical.looking import Physical
-from checks.registry import PHYSICAL
+from checks.registry import table_checks
 from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
@@ -71,13 +72,19 @@ class ColumnSource:
         self.parts = cut(self.relations)
         self.unread = Unread()
         self.by_tasks = settings.engine is Engine.NATIVE  # Spark's own reader is not used
-        self.riding = Physical(
-            relations=tuple(r for r in self.relations if PHYSICAL.adds_up(r)),
+        planned = {one.check for table in plan.tables for one in table.whole}
+        self.riding = {check.name: self._riding(check) for check in table_checks(planned)}
+
+    def _riding(self, check: TableCheck) -> TableCheckRun:
+        looked_at = (r for r in self.relations if r.is_table and r.table.of_check(check.name))
+        return TableCheckRun(
+            check=check,
+            relations=tuple(looked_at),
             parts=self.parts,
-            stores=stores,
-            spark=spark,
-            jobs=jobs,
-            redact=settings.redact,
+            stores=self.stores,
+            spark=self.spark,
+            jobs=self.jobs,
+            redact=self.settings.redact,
         )
 
     def later(self, plan: CheckPlan) -> "ColumnSource":
@@ -97,7 +104,8 @@ class ColumnSource:
         return fingerprint_by_sql(self.spark, parts, self.stores, slots, self.state.salt)
 
     def look_beside(self, shown: ShownDefects, found: Mapping[int, SlotFindings]) -> None:  # noqa: ARG002
-        self.riding.look_by_sql()
+        for riding in self.riding.values():
+            riding.look_by_sql()
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
         culprits = Culprits(

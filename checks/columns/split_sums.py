@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from checks.physical.part_faults import PartFaults
-from checks.physical.scan import Tally
+from checks.part_faults import PartFaults
 from checks.scan_spec import EXPECTED, EntrySpec, ScanSpec
+from checks.table_look import Tally
 from checks.task_sums import BucketSums, NumberedSplit, as_batch, pieces
 from scrub.codec import xxh64
 from scrub.codec.digest import RowDigests, verify_digest
@@ -39,7 +39,7 @@ def fingerprint_splits(
     reports: list[tuple[int, str]] = []
     for numbered in splits:
         spec = specs[numbered.relation]
-        scan = _scan_split if spec.physical is None else _look_at_split
+        scan = _look_at_split if spec.looks else _scan_split
         reports.append((numbered.number, json.dumps(scan(numbered.split, spec, sums))))
     yield as_batch(pieces(sums), reports)
 
@@ -56,32 +56,38 @@ def _scan_split(split: Split, spec: ScanSpec, sums: dict[int, BucketSums]) -> Re
 
 
 def _look_at_split(split: Split, spec: ScanSpec, sums: dict[int, BucketSums]) -> Report:
-    """The same with a look at every value, which neither helps nor harms the sums.
+    """The same with a look at every row, which neither helps nor harms the sums.
 
     A column that is not what the catalog says spoils the sums only if an entry is made from it.
     """
-    assert spec.physical is not None, "a look was planned"
     restore = _restorer(spec, sums)
-    tally, lost = Tally(spec.physical), None
-    reader = SplitReader(split, spec.columns, spec.storage_options, also=spec.physical.columns)
+    tallies, lost, rows = {name: Tally(look) for name, look in spec.looks.items()}, None, 0
+    also = {column.name: column for look in spec.looks.values() for column in look.columns}
+    also |= {column.name: column for column in spec.looked_at.columns if column.name not in also}
+    reader = SplitReader(split, spec.columns, spec.storage_options, also=tuple(also.values()))
     try:
         for stored in reader.stored_batches():
-            tally.look(stored, reader)
+            looked_at = spec.looked_at.of(stored, reader)
+            rows += looked_at.rows
+            for tally in tallies.values():
+                tally.add(looked_at, reader)
             if lost is None and spec.entries:
                 lost = _add_stored(stored, reader, spec, sums)
     except UnreadableSplit as error:
         restore()
         # The columns that entries are made from may be whole.
         report = _scan_split(split, spec, sums) if spec.entries else {"rows": 0, "bytes": 0}
-        return report | {"riding": PartFaults(error=error.reason).as_report()}
-    report = {"rows": tally.rows, "bytes": reader.bytes_read}
+        unread = PartFaults(error=error.reason).as_report()
+        return report | {"riding": dict.fromkeys(spec.looks, unread)}
+    report = {"rows": rows, "bytes": reader.bytes_read}
     if spec.entries and lost is None:
         misfits = [reader.misfits[c.name] for c in spec.columns if c.name in reader.misfits]
         lost = next(iter(misfits), None)  # of a file without rows, none was added
     if lost is not None:
         restore()
         report = {"rows": 0, "bytes": 0, "error": lost}
-    return report | {"riding": tally.faults(reader.misfits).as_report()}
+    faults = {name: tally.faults(reader.misfits) for name, tally in tallies.items()}
+    return report | {"riding": {name: of.as_report() for name, of in faults.items()}}
 
 
 def _add_stored(

@@ -20,6 +20,8 @@ from checks.pairs.scan import PairSpec
 from checks.pairs.table import PairTable
 from checks.pairs.twice import find_copies
 from checks.parts import Part, numbered
+from checks.registry import PHYSICAL
+from checks.riding import Reports
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
 from scrub.model.defect import Defect, DefectKind
@@ -40,27 +42,31 @@ class PairsBeside:
     jobs: Jobs
     state: ScanState
     parts: Sequence[Part]  # those that can be read
-    riding: PairJudging
+    judging: PairJudging
     is_physical: bool  # whether bad pairs are asked for
 
     def look(self, shown: ShownDefects, indexes: Mapping[str, SlotFindings]) -> DataFrame | None:
         """Count and show what is wrong; returns rows that are there twice with other values."""
-        self.riding.add_up(self.state.reports)
+        self.judging.add_up(self._reports)
         on_order = self._reports_on_order(shown.wanted)
         if self.is_physical:
             try:
                 shown.add(self._bad_pairs(shown))
                 pairs = (pair for report in on_order for pair in report["shown"])
-                shown.add(map(self.riding.words.of_pair, pairs))
+                shown.add(map(self.judging.words.of_pair, pairs))
             except FAILURES as error:
-                reason = reason_for(error, self.riding.redact)
+                reason = reason_for(error, self.judging.redact)
                 note = f"not every defect could be named: {reason}"
-                self.riding.of_table.notes.append(note)
+                self.judging.of_table.notes.append(note)
         return self._look_for_copies(shown, indexes)
+
+    @property
+    def _reports(self) -> Reports:
+        return self.state.reports_of(PHYSICAL.name)
 
     def _bad_pairs(self, shown: ShownDefects) -> Iterator[Defect]:
         """Those that the scan has shown; parts whose bad pairs it has not are read again."""
-        reports, of_pair = self.state.reports, self.riding.words.of_pair
+        reports, of_pair = self._reports, self.judging.words.of_pair
         again = {
             part.number: part
             for part in self.parts
@@ -92,12 +98,12 @@ class PairsBeside:
             report = json.loads(row["report"])
             if "error" in report:  # Spark read it, so this says nothing about its pairs
                 name = splits[row["chunk"]].split.name
-                self.riding.of_table.notes.append(
+                self.judging.of_table.notes.append(
                     f"the order of keys was not checked in {name}: {report['error']}"
                 )
             else:
-                reports.append(report["riding"])
-                self.riding.add_bad(report["riding"])
+                reports.append(report["riding"][PHYSICAL.name])
+                self.judging.add_bad(reports[-1])
         return reports
 
     def _look_for_copies(
@@ -111,12 +117,12 @@ class PairsBeside:
             self.stores,
             self.spec,
             splits,
-            self.riding.pairs,
+            self.judging.pairs,
             self.jobs.arrow,
         )
         if copies is None:
             return None
-        layout = self.riding.words.layout
+        layout = self.judging.words.layout
         primary = layout.primary(0)
         if not self.is_physical:
             asked_for = [primary, *(layout.secondary(0, name) for name in self.table.indexes)]
@@ -124,10 +130,10 @@ class PairsBeside:
         copies = copies.persist()
         try:
             rows = self.jobs.rows(counted_copies(copies))
-            differing = self.riding.add_copies(rows, indexes, physical=self.is_physical)
+            differing = self.judging.add_copies(rows, indexes, physical=self.is_physical)
             if rows:
                 # They are counted here; only rows under two spellings of a key are left to a join.
-                self.riding.unread.counted_elsewhere = _COPIES
+                self.judging.unread.counted_elsewhere = _COPIES
                 self._show_copies(copies, primary, shown)
             return self.jobs.computed(rows_that_differ(copies, primary)) if differing else None
         finally:
@@ -138,4 +144,4 @@ class PairsBeside:
             return
         first = first_copies(copies, primary, shown.wanted)
         rows = self.jobs.each(first) if shown.wanted is None else self.jobs.rows(first)
-        shown.add(map(self.riding.words.of_copies, rows))
+        shown.add(map(self.judging.words.of_copies, rows))

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from checks.buckets import bucket_bits
+from checks.registry import PHYSICAL
 from scrub.errors import UsageError
 from scrub.model.kv import KeyChoice
-from scrub.model.plan import IndexPlan, PairRelation, PairsPlan, PhysicalPlan, Side, TablePlan
+from scrub.model.plan import IndexPlan, PairRelation, PairsPlan, Side, TablePlan, WholePlan
 from scrub.model.relation import RelationFacts, SplitKind
 from scrub.model.request import CheckRequest, Engine
 from scrub.model.table import Column, Index, Table
@@ -81,17 +82,18 @@ def plan_pairs(
             for index in pinned.indexes
         ),
         bucket_bits=bucket_bits(None if None in rows else sum(n for n in rows if n is not None)),
-        physical=_plan_physical(table, are_files=are_files) if pinned.physical else None,
+        whole=(_plan_physical(table, are_files=are_files),) if pinned.physical else (),
         notes=tuple(_notes(held, native_refusal, obstacle)),
         pairs=PairsPlan(relations=relations, are_files=are_files),
     )
 
 
-def _plan_physical(table: Table, *, are_files: bool) -> PhysicalPlan:
+def _plan_physical(table: Table, *, are_files: bool) -> WholePlan:
     assert table.kv is not None
     unsorted = "the order of keys was not checked: Spark read the files"
     notes = (unsorted,) if table.kv.sorted and not are_files else ()
-    return PhysicalPlan(columns=tuple(column.name for column in PAIR), notes=notes)
+    columns = tuple(column.name for column in PAIR)
+    return WholePlan(check=PHYSICAL.name, columns=columns, notes=notes)
 
 
 def _notes(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from checks.pairs.order import OUT_OF_ORDER
+from checks.registry import PHYSICAL
 
 if TYPE_CHECKING:
     from scrub.codec.kv.entries import Entries
@@ -87,7 +88,7 @@ class Report:
 
     def as_json(self) -> str:
         """As `checks.scan_state` takes it; reports of several tasks on one part add up."""
-        riding = {
+        counted = {
             "pairs": self.pairs,
             "lost": int(self.lost),
             "counts": [[*of, count] for of, count in self.counts.items() if count],
@@ -95,6 +96,7 @@ class Report:
             "doubtful": list(self.doubtful.items()),
             "shown": self.shown,
         }
+        riding = {PHYSICAL.name: counted}
         return json.dumps({"bytes": self.bytes_read, "adds_up": True, "riding": riding})
 
     def as_rows(self) -> pa.RecordBatch:

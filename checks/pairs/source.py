@@ -37,6 +37,7 @@ from checks.pairs.scan import ENTRY_SCHEMA, PairSpec
 from checks.pairs.table import PairTable
 from checks.pairs.unread import UnreadPairs
 from checks.parts import Part, cut, numbered
+from checks.registry import PHYSICAL
 from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
@@ -69,24 +70,28 @@ class PairSource:
         self.stores, self.spark, self.settings, self.jobs = stores, spark, settings, jobs
         (self.plan,) = plan.tables
         self.table = PairTable.of_plan(self.plan)
+        self.is_physical = self.plan.of_check(PHYSICAL.name) is not None
         self.slots, self.relations = number_plan(plan)
         # Where Spark brings pairs together, they are one part, however many files there are.
         whole = (Part(0, self.relations[0], ()),)
         self.parts = cut(self.relations) if self.table.is_native else whole
         self.unread = UnreadPairs()
         self.words = PairDefects(self.table)
-        self.riding = PairJudging(
+        self.judging = PairJudging(
             words=self.words,
             unread=self.unread,
             relations=self.relations,
             redact=settings.redact,
         )
+        self.riding = {PHYSICAL.name: self.judging}
         self.differing_copies: DataFrame | None = None  # rows there twice, with different values
 
     @cached_property
     def spec(self) -> PairSpec:
         """What tasks are given; no pair is shown from a scan if all are named afterwards."""
-        named_later = self.settings.on_defect is not None or self.plan.physical is None
+        named_later = (
+            self.settings.on_defect is not None or self.plan.of_check(PHYSICAL.name) is None
+        )
         return PairSpec(
             table=self.table.kv,
             indexes=self.table.indexes,
@@ -127,7 +132,7 @@ class PairSource:
         """Bad pairs, the order of keys, and keys that are there twice."""
         if self.table.is_native:
             self.state.bytes_read.setdefault(self.table.table.name, 0)
-        if self.riding.gave_up:
+        if self.judging.gave_up:
             return
         beside = PairsBeside(
             table=self.table,
@@ -137,8 +142,8 @@ class PairSource:
             jobs=self.jobs,
             state=self.state,
             parts=self.unread.readable(self.parts),
-            riding=self.riding,
-            is_physical=self.plan.physical is not None,
+            judging=self.judging,
+            is_physical=self.is_physical,
         )
         indexes = {slot.index.name: found[slot.number] for slot in self.slots}
         self.differing_copies = beside.look(shown, indexes)

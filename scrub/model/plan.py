@@ -32,10 +32,11 @@ class IndexPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PhysicalPlan:
-    """A look at every value of a table, in the scan that serves its indexes."""
+class WholePlan:
+    """A check of a whole table, in the scan that serves its indexes."""
 
-    columns: tuple[str, ...]  # what is read for it: all that the catalog names
+    check: str
+    columns: tuple[str, ...]  # what is read for it, the primary key included
     notes: tuple[str, ...] = ()
 
 
@@ -63,10 +64,14 @@ class TablePlan:
     side: Side
     indexes: tuple[IndexPlan, ...]
     bucket_bits: int
-    physical: PhysicalPlan | None = None
+    whole: tuple[WholePlan, ...] = ()  # checks of the whole table
     where: str | None = None
     notes: tuple[str, ...] = ()
     pairs: PairsPlan | None = None  # set for a table in key-value layout
+
+    def of_check(self, name: str) -> WholePlan | None:
+        """The plan of a check of the whole table, if it is made."""
+        return next((one for one in self.whole if one.check == name), None)
 
     @property
     def snapshot(self) -> str:

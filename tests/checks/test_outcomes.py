@@ -6,7 +6,7 @@ from dataclasses import replace
 from checks.findings import Findings, SlotFindings
 from checks.outcomes import outcome_of_skipped, outcomes_of
 from scrub.model.defect import DefectKind
-from scrub.model.plan import NotChecked, PhysicalPlan
+from scrub.model.plan import NotChecked, WholePlan
 from scrub.model.result import Status
 from tests.checks.plans import a_plan
 
@@ -20,9 +20,9 @@ def test_a_finding_outweighs_what_was_not_read() -> None:
 
 def test_the_outcome_of_the_whole_table_comes_first() -> None:
     plan = a_plan("by_customer")
-    table = replace(plan.tables[0], physical=PhysicalPlan(columns=("id",), notes=("a note",)))
-    plan = replace(plan, tables=(table,))
-    findings = Findings({0: SlotFindings()}, {"orders": SlotFindings(rows=3)})
+    whole = (WholePlan(check="physical", columns=("id",), notes=("a note",)),)
+    plan = replace(plan, tables=(replace(plan.tables[0], whole=whole),))
+    findings = Findings({0: SlotFindings()}, {"physical": {"orders": SlotFindings(rows=3)}})
     ((_, outcomes),) = outcomes_of(plan, findings)
     assert [one.index for one in outcomes] == [None, "by_customer"]
     assert outcomes[0].notes == ("a note",)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from checks.plan import PinnedIndex, PinnedTable, plan_check
+from checks.registry import PHYSICAL
 from scrub.errors import UsageError
 from scrub.model.plan import CheckPlan
 from scrub.model.relation import Snapshot, SplitKind
@@ -109,11 +110,10 @@ def test_one_decision_says_whether_the_database_compares() -> None:
 
 def test_values_of_a_server_are_looked_at_by_spark() -> None:
     request = CheckRequest(catalog=Path("scrub.yaml"), checks=("physical",))
-    physical = [PinnedTable(table=TABLE, facts=in_server("orders"))]
-    (table,) = plan_check(request, (), physical=physical).tables
+    whole = [PinnedTable(table=TABLE, facts=in_server("orders"), check=PHYSICAL)]
+    (table,) = plan_check(request, (), whole=whole).tables
     assert table.side.engine is Engine.SQL
-    assert table.physical is not None
-    assert table.physical.columns == ("id", "customer")
+    assert [(one.check, one.columns) for one in table.whole] == [("physical", ("id", "customer"))]
 
 
 def test_a_relation_without_a_snapshot_is_noted() -> None:

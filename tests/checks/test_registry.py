@@ -38,7 +38,7 @@ def test_a_check_reads_the_columns_it_needs() -> None:
     table = plan.table
     assert INDEX.columns(table, ()) == ()
     assert INDEX.columns(table, table.indexes) == ("id", "customer")
-    assert PHYSICAL.columns(table, ()) == ("id", "customer")
+    assert PHYSICAL.columns(table) == ("id", "customer")
 
 
 def test_a_registered_check_that_no_stage_carries_out_is_incomplete(

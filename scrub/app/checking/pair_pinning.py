@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from posixpath import normpath
 
+from checks.check import TableCheck
 from checks.pairs.keys import choose_keys
 from checks.pairs.plan import PAIR, STAMP, HeldPairs, PinnedPairs
 from checks.registry import INDEX, PHYSICAL, checks_of
@@ -54,6 +55,9 @@ class PairPins:
             indexes=tuple(index for index in asked_for if not _is_collated(table, index.name)),
             physical=PHYSICAL in checks,
         )
+        for check in checks:
+            if isinstance(check, TableCheck) and (reason := check.refusal(table)):
+                self._skip(table, check.name, None, reason, snapshot=pinned.snapshot)
         for index in asked_for:
             if index not in pinned.indexes:
                 self._skip(table, INDEX.name, index.name, COLLATED, snapshot=pinned.snapshot)
@@ -61,7 +65,7 @@ class PairPins:
             self.strangers_sought |= {_place(*of) for of in self._relations(table)}
         if pinned.indexes or pinned.physical:
             self.pinned.append(pinned)
-        elif not asked_for:
+        elif INDEX in checks and not asked_for:
             reason = "no index of this table was asked for" if table.indexes else "no indexes"
             self._skip(table, INDEX.name, None, reason)
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from checks.check import TableCheck
 from checks.pairs.plan import PinnedPairs
 from checks.plan import PinnedIndex, PinnedTable
-from checks.registry import INDEX, PHYSICAL, checks_of
+from checks.registry import INDEX, checks_of
 from scrub.app.checking.pair_pinning import PairPins
 from scrub.app.checking.table_errors import spoken_by_spark, together
 from scrub.app.selection import select_indexes
@@ -42,7 +43,7 @@ class Pins:
     request: CheckRequest
     catalog: tuple[Table, ...]  # every table, for pairs of several may be in one relation
     sources: list[PinnedIndex] = field(default_factory=list)
-    physical: list[PinnedTable] = field(default_factory=list)
+    whole: list[PinnedTable] = field(default_factory=list)
     pairs: list[PinnedPairs] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
     followed: dict[tuple[str, str], PinnedIndex] = field(default_factory=dict)
@@ -61,8 +62,9 @@ class Pins:
                 continue
             if INDEX in checks:
                 self._pin_indexes(table)
-            if PHYSICAL in checks:
-                self._pin_alone(table)
+            for check in checks:
+                if isinstance(check, TableCheck):
+                    self._pin_alone(table, check)
 
     def _pin_indexes(self, table: Table) -> None:
         chosen = select_indexes(table, self.request)
@@ -73,15 +75,18 @@ class Pins:
         for index in indexes:
             self._pin_pair(table, index)
 
-    def _pin_alone(self, table: Table) -> None:
+    def _pin_alone(self, table: Table, check: TableCheck) -> None:
         """The table at the version that was asked for; what its indexes reflect has no say."""
+        if reason := check.refusal(table):
+            self._skip(table, None, reason, check.name)
+            return
         wanted = self._as_of(table.name, is_table=True)
         try:
             facts = self._pin(table.store, table.relation, wanted, table.columns)
         except (RelationMismatch, StoreUnavailable) as error:
-            self._fail(table, None, error, check=PHYSICAL.name)
+            self._fail(table, None, error, check=check.name)
         else:
-            self.physical.append(PinnedTable(table=table, facts=facts))
+            self.whole.append(PinnedTable(table=table, facts=facts, check=check))
 
     def _pin_pair(self, table: Table, index: Index) -> None:
         if (table.name, index.name) in self.followed:

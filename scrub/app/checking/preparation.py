@@ -88,7 +88,7 @@ class Preparation:
             pins.sources,
             pins.not_checked,
             native_refusal,
-            pins.physical,
+            pins.whole,
             pins.pairs,
         )
 

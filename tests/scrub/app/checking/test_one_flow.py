@@ -38,7 +38,7 @@ def test_explain_says_how_pairs_are_read(tmp_path: Path) -> None:
     plan = explain_check(CheckRequest(catalog=catalog, tables=("pairs",)))
     (table,) = plan.tables
     assert [one.index.name for one in table.indexes] == ["by_customer", "by_email"]
-    assert table.physical is not None
+    assert [one.check for one in table.whole] == ["physical"]
     text = render_plan(plan)
     assert "pairs at " in text
     assert "one scan for 2 indexes and the physical check" in text

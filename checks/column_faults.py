@@ -22,10 +22,11 @@ _OFFENDING_OCTETS_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One value that cannot be, and what is wrong with it."""
+    """One row or value that cannot be, and what is wrong with it."""
 
     row: int  # within the batch
     kind: DefectKind
+    subject: str  # the column, or whatever else a rule is about
     detail: str
     value_hex: str | None = None
 
@@ -46,14 +47,19 @@ def faults_in(array: Any, column: Column) -> Iterator[Fault]:
         yield _fault(array[int(row)], int(row), column)
 
 
+def null_fault(column: str) -> str:
+    """What is wrong with a NULL, in every engine's words."""
+    return f"column {column} is NULL, but the catalog says nullable: false"
+
+
 def _fault(scalar: pa.Scalar, row: int, column: Column) -> Fault:
     if not scalar.is_valid:
-        detail = f"column {column.name} is NULL, but the catalog says nullable: false"
-        return Fault(row, DefectKind.NULL_VIOLATION, detail)
+        return Fault(row, DefectKind.NULL_VIOLATION, column.name, null_fault(column.name))
     if isinstance(scalar, pa.DictionaryScalar):
         scalar = scalar.value
     what, value_hex = _what_is_wrong(scalar)
-    return Fault(row, DefectKind.INVALID_ENCODING, f"column {column.name} {what}", value_hex)
+    detail = f"column {column.name} {what}"
+    return Fault(row, DefectKind.INVALID_ENCODING, column.name, detail, value_hex)
 
 
 def _what_is_wrong(scalar: pa.Scalar) -> tuple[str, str | None]:

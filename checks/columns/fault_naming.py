@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Naming what a physical check counted: the jobs, and their rows as defects."""
+"""Naming what a check of whole tables counted: the jobs, and their rows as defects."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,14 +8,13 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from checks.check import TableCheck
+from checks.fault_rows import FAULT_SCHEMA, FaultySplit, NamingSpec, name_faults
 from checks.numbering import Relation
+from checks.part_faults import PartFaults
 from checks.parts import Part
-from checks.physical.part_faults import PartFaults
-from checks.physical.scan import FAULT_SCHEMA, FaultySplit, name_faults
-from checks.scan_spec import ScanSpec
-from checks.specs import scan_spec
+from checks.specs import rows_looked_at
 from checks.task_sums import TASKS_PER_CORE
-from scrub.codec.digest import Salt
 from scrub.codec.json_values import from_text
 from scrub.model.defect import Defect, DefectKind
 from scrub.spark.session import parallelism
@@ -41,7 +40,11 @@ def worth_naming(faults: Sequence[Faulty]) -> list[Faulty]:
 
 
 def faults_of_splits(
-    spark: SparkSession, relation: Relation, faulty: Sequence[Faulty], limit: int | None
+    spark: SparkSession,
+    check: TableCheck,
+    relation: Relation,
+    faulty: Sequence[Faulty],
+    limit: int | None,
 ) -> DataFrame:
     """A job that reads splits again, as few as hold so many faults; as FAULT_SCHEMA."""
     splits: list[FaultySplit] = []
@@ -53,13 +56,19 @@ def faults_of_splits(
         splits.append(FaultySplit(part.number, part.splits[0], bool(faults.misfits)))
     count = min(len(splits), TASKS_PER_CORE * parallelism(spark))
     tasks = [splits[number::count] for number in range(count)]
-    spec = scan_spec(relation, frozenset(), Salt(0, 0))
+    table = relation.table.table
+    spec = NamingSpec(
+        look=check.look(table),
+        looked_at=rows_looked_at(relation.table),
+        key=tuple(map(table.column, table.primary_key)),
+        storage_options=relation.side.facts.storage_options,
+    )
     work = partial(_name_task, tasks=tasks, spec=spec, limit=limit)
     return run_in_tasks(spark, count, work, FAULT_SCHEMA)
 
 
 def _name_task(
-    number: int, tasks: Sequence[Sequence[FaultySplit]], spec: ScanSpec, limit: int | None
+    number: int, tasks: Sequence[Sequence[FaultySplit]], spec: NamingSpec, limit: int | None
 ) -> Iterator[pa.RecordBatch]:
     return name_faults(tasks[number], spec, limit)
 

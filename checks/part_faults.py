@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the physical check counted in one part; names and numbers, never a value."""
+"""What a check of whole tables counted in one part; names and numbers, never a value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,13 +7,16 @@ from typing import Any
 
 from scrub.model.defect import DefectKind
 
+FaultCounts = Mapping[tuple[str, DefectKind], int]
+"""How many faults there are, by subject (a column, a rule) and kind."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFaults:
-    """Rows looked at, and faults by column and kind."""
+    """Rows looked at, and faults by subject and kind."""
 
     rows: int = 0
-    counts: Mapping[tuple[str, DefectKind], int] = field(default_factory=dict)
+    counts: FaultCounts = field(default_factory=dict)
     misfits: tuple[str, ...] = ()  # columns that the file, or the relation, holds in another type
     error: str | None = None  # why the part could not be read
 
@@ -29,7 +32,7 @@ class PartFaults:
 
     def as_report(self) -> dict[str, Any]:
         """The same as JSON can hold it."""
-        faults = [[column, kind.value, number] for (column, kind), number in self.counts.items()]
+        faults = [[subject, kind.value, number] for (subject, kind), number in self.counts.items()]
         report = {"rows": self.rows, "faults": faults, "misfits": list(self.misfits)}
         return report if self.error is None else {"error": self.error}
 
@@ -39,6 +42,6 @@ class PartFaults:
             return cls(error=report["error"])
         return cls(
             rows=report["rows"],
-            counts={(column, DefectKind(kind)): n for column, kind, n in report["faults"]},
+            counts={(subject, DefectKind(kind)): n for subject, kind, n in report["faults"]},
             misfits=tuple(report["misfits"]),
         )

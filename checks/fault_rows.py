@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tasks of the native engine do for the physical check: count faults, and later name them.
+"""Naming the faults of splits that tasks open themselves: rows of whole tables, with their keys.
 
-Counting rides in the scan that adds up fingerprints. Naming reads the splits with faults again.
+Runs in Spark's Python workers. What a look counted in a split, it finds again here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,14 +9,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from checks.physical.column_faults import count_faults, faults_in
-from checks.physical.part_faults import PartFaults
-from checks.scan_spec import PhysicalSpec, ScanSpec
+from checks.table_look import RowChoice, TableLook
 from scrub.codec.arrow_text import text_of
-from scrub.codec.predicate import truth
 from scrub.model.defect import DefectKind
 from scrub.model.relation import Split
 from scrub.model.table import Column
@@ -45,55 +41,6 @@ _BATCH_FAULTS = 10_000
 _WHOLE_PART = -1
 
 
-@dataclass(slots=True)
-class Tally:
-    """What was counted in one split."""
-
-    spec: PhysicalSpec
-    rows: int = 0
-    counts: dict[tuple[str, DefectKind], int] = field(default_factory=dict)
-
-    def look(self, stored: StoredBatch, reader: SplitReader) -> None:
-        """Count what is wrong in a batch."""
-        arrays, rows = looked_at(stored, reader, self.spec)
-        self.rows += rows
-        for column in present(self.spec, arrays):
-            for kind, number in count_faults(arrays[column.name], column).items():
-                key = (column.name, kind)
-                self.counts[key] = self.counts.get(key, 0) + number
-
-    def faults(self, misfits: Mapping[str, str]) -> PartFaults:
-        """What was counted, and which columns the file does not hold as the catalog says."""
-        names = {column.name for column in self.spec.columns}
-        found = tuple(sorted(names.intersection(misfits)))
-        return PartFaults(rows=self.rows, counts=self.counts, misfits=found)
-
-
-def looked_at(
-    stored: StoredBatch, reader: SplitReader, spec: PhysicalSpec
-) -> tuple[Mapping[str, Any], int]:
-    """The stored arrays of those rows that the conditions choose, and their number."""
-    if not spec.conditions:
-        return stored.arrays, stored.rows
-    chosen = rows_chosen(stored, reader, spec)
-    positions = pa.array(np.flatnonzero(chosen))
-    return {name: array.take(positions) for name, array in stored.arrays.items()}, len(positions)
-
-
-def rows_chosen(stored: StoredBatch, reader: SplitReader, spec: PhysicalSpec) -> Any:
-    """Which rows fulfil all conditions."""
-    batch = reader.converted(stored, spec.condition_columns)
-    chosen = np.ones(stored.rows, dtype=np.bool_)
-    for condition in spec.conditions:
-        chosen &= truth(condition, batch)
-    return chosen
-
-
-def present(spec: PhysicalSpec, arrays: Mapping[str, Any]) -> Iterator[Column]:
-    """The columns to look at that the file holds as the catalog says."""
-    return (column for column in spec.columns if column.name in arrays)
-
-
 @dataclass(frozen=True, slots=True)
 class FaultySplit:
     """A split to be read again."""
@@ -103,8 +50,24 @@ class FaultySplit:
     names_misfits: bool  # a file's splits share its schema, and one of them tells
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamingSpec:
+    """What tasks look for a second time, to name it."""
+
+    look: TableLook
+    looked_at: RowChoice
+    key: tuple[Column, ...]  # the table's primary key
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What is read."""
+        wanted = {c.name: c for c in (*self.looked_at.columns, *self.key, *self.look.columns)}
+        return tuple(wanted.values())
+
+
 def name_faults(
-    splits: Sequence[FaultySplit], spec: ScanSpec, limit: int | None
+    splits: Sequence[FaultySplit], spec: NamingSpec, limit: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Every fault of the splits, at most so many of each, as FAULT_SCHEMA."""
     rows: list[tuple[object, ...]] = []
@@ -117,17 +80,15 @@ def name_faults(
     yield _as_batch(rows)
 
 
-def _faults_of(faulty: FaultySplit, scan: ScanSpec) -> Iterator[tuple[object, ...]]:
-    assert scan.physical is not None, "only what was looked at is named"
-    spec, number = scan.physical, faulty.number
-    reader = SplitReader(faulty.split, (), scan.storage_options, also=spec.columns)
-    told, place = False, 0
+def _faults_of(faulty: FaultySplit, spec: NamingSpec) -> Iterator[tuple[object, ...]]:
+    reader = SplitReader(faulty.split, (), spec.storage_options, also=spec.columns)
+    told, place, number = False, 0, faulty.number
     try:
         for stored in reader.stored_batches():
             if faulty.names_misfits and not told:
                 yield from _misfits(reader, number)
                 told = True
-            for at, *fault in _in_batch(stored, reader, scan, spec):
+            for at, *fault in _in_batch(stored, reader, spec):
                 yield (number, place + at, *fault)
             place += stored.rows
         if faulty.names_misfits and not told:
@@ -143,27 +104,20 @@ def _misfits(reader: SplitReader, number: int) -> Iterator[tuple[object, ...]]:
 
 
 def _in_batch(
-    stored: StoredBatch, reader: SplitReader, scan: ScanSpec, spec: PhysicalSpec
+    stored: StoredBatch, reader: SplitReader, spec: NamingSpec
 ) -> Iterator[tuple[Any, ...]]:
     """Faults of a batch by row, with the row's primary key."""
-    arrays = stored.arrays
-    faults = [
-        (fault, column)
-        for column in present(spec, arrays)
-        if count_faults(arrays[column.name], column)
-        for fault in faults_in(arrays[column.name], column)
-    ]
+    faults = list(spec.look.faults(stored, reader))
     if not faults:
         return
-    chosen = rows_chosen(stored, reader, spec)
-    faults = sorted((f for f in faults if chosen[f[0].row]), key=lambda found: found[0].row)
-    rows = list(dict.fromkeys(fault.row for fault, _ in faults))
-    columns = {column.name: column for column in spec.columns}
-    keys = [_texts(columns[name], stored, rows, reader) for name in scan.primary_key]
+    chosen = spec.looked_at.mask(stored, reader)
+    faults = sorted((f for f in faults if chosen[f.row]), key=lambda fault: fault.row)
+    rows = list(dict.fromkeys(fault.row for fault in faults))
+    keys = [_texts(column, stored, rows, reader) for column in spec.key]
     key_of = dict(zip(rows, map(list, zip(*keys, strict=True)), strict=True))
-    for fault, column in faults:
+    for fault in faults:
         key = key_of[fault.row]
-        yield (fault.row, fault.kind.value, column.name, key, fault.detail, fault.value_hex)
+        yield (fault.row, fault.kind.value, fault.subject, key, fault.detail, fault.value_hex)
 
 
 def _texts(

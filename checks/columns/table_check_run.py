@@ -1,37 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The physical check of tables of columns: what was counted in a run, and which of it is named.
+"""A check of whole tables of columns in a run: what was counted, and which of it is named.
 
 Counts come from the scan that serves the indexes, or, where Spark reads, from a job of their own.
 Naming reads again what has faults, and only as much of it as is to be shown.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from checks.failures import FAILURES, PARTS_SET_ASIDE_MAX, Failure, part_not_read, reason_for
-from checks.findings import SlotFindings
-from checks.jobs import Jobs
-from checks.numbering import Relation
-from checks.parts import Part
-from checks.physical.naming import (
+from checks.check import TableCheck
+from checks.columns.fault_naming import (
     faults_of_splits,
     in_order,
     misfit_defects,
     to_defect,
     worth_naming,
 )
-from checks.physical.part_faults import PartFaults
-from checks.physical.sql_faults import (
-    as_faults,
-    columns_as_declared,
-    counted_values,
-    misfits_of,
-    rows_with_null,
-)
+from checks.columns.sql_looks import SqlLook
+from checks.failures import FAILURES, PARTS_SET_ASIDE_MAX, Failure, part_not_read, reason_for
+from checks.findings import SlotFindings
+from checks.jobs import Jobs
+from checks.numbering import Relation
+from checks.part_faults import PartFaults
+from checks.parts import Part
 from checks.riding import Reports
 from checks.unread import Unread
 from scrub.model.defect import Defect
@@ -40,9 +35,10 @@ from scrub.stores.base import ReadableStore
 
 
 @dataclass(slots=True, kw_only=True)
-class Physical:
-    """The tables of a run whose values are looked at."""
+class TableCheckRun:
+    """One check, and the tables of a run that it looks at; see `checks.riding`."""
 
+    check: TableCheck
     relations: tuple[Relation, ...]
     parts: tuple[Part, ...]
     stores: Mapping[str, ReadableStore]
@@ -76,25 +72,25 @@ class Physical:
     # Counting
 
     def look_by_sql(self) -> None:
-        """Count NULLs in the tables that Spark reads."""
+        """Count in the tables that Spark reads."""
         for relation in self.relations:
             if not relation.is_native:
                 self._look_by_sql(relation)
 
     def _look_by_sql(self, relation: Relation) -> None:
-        columns, misfits = columns_as_declared(relation), misfits_of(relation)
-        self.by_sql[relation.number] = PartFaults(misfits=tuple(misfits))
+        look = SqlLook.of(self.check, relation)
+        self.by_sql[relation.number] = PartFaults(misfits=tuple(look.misfits))
         while parts := self.unread.readable(self._parts_of(relation)):
             try:
                 with translated():
-                    rows = self._frame(relation, parts)
-                (counted,) = self.jobs.rows(counted_values(rows, columns, relation.table.where))
+                    rows = self._frame(look, parts)
+                (counted,) = self.jobs.rows(look.counted(rows))
             except FAILURES as error:
                 if self._set_aside(error, parts):
                     continue
                 self.unread.relations[relation.number] = self._reason(error)
             else:
-                self.by_sql[relation.number] = as_faults(counted, columns, misfits)
+                self.by_sql[relation.number] = look.as_faults(counted)
             return
 
     def _set_aside(self, error: Failure, parts: Sequence[Part]) -> bool:
@@ -107,10 +103,10 @@ class Physical:
     def _reason(self, error: Failure) -> str:
         return reason_for(error, self.redact)
 
-    def _frame(self, relation: Relation, parts: Sequence[Part]) -> DataFrame:
-        facts, columns = relation.side.facts, columns_as_declared(relation)
+    def _frame(self, look: SqlLook, parts: Sequence[Part]) -> DataFrame:
+        facts = look.relation.side.facts
         splits = [split for part in parts for split in part.splits]
-        return self.stores[facts.store].frame(self.spark, facts, columns, splits)
+        return self.stores[facts.store].frame(self.spark, facts, look.columns, splits)
 
     def _parts_of(self, relation: Relation) -> list[Part]:
         return [part for part in self.parts if part.relation.number == relation.number]
@@ -135,11 +131,11 @@ class Physical:
         parts = self._parts_of(relation)
         if not relation.is_native:
             return [(part, self.by_sql[relation.number]) for part in parts[:1]]
-        return [
-            (part, PartFaults.of_report(reports[part.number]))
-            for part in parts
-            if part.number in reports
-        ]
+        read = [part for part in parts if part.number in reports]
+        faults = [PartFaults.of_report(reports[part.number]) for part in read]
+        if not self.check.judges_types:
+            faults = [replace(of_part, misfits=()) for of_part in faults]
+        return list(zip(read, faults, strict=True))
 
     def defects(self, reports: Reports, limit: int | None) -> Iterator[Defect]:
         """The defects table by table, in order; at most so many, or all of them."""
@@ -161,14 +157,15 @@ class Physical:
         self, relation: Relation, faulty: Sequence[tuple[Part, PartFaults]], limit: int | None
     ) -> Iterator[Defect]:
         if relation.is_native:
-            frame = faults_of_splits(self.spark, relation, faulty, limit)
+            frame = faults_of_splits(self.spark, self.check, relation, faulty, limit)
         else:
-            yield from misfit_defects(relation, misfits_of(relation))
+            look = SqlLook.of(self.check, relation)
+            yield from misfit_defects(relation, look.misfits)
             if not faulty[0][1].counts:
                 return
             with translated():
-                rows = self._frame(relation, self.unread.readable(self._parts_of(relation)))
-            frame = rows_with_null(rows, relation, columns_as_declared(relation))
+                rows = self._frame(look, self.unread.readable(self._parts_of(relation)))
+            frame = look.named(rows)
         ordered = in_order(frame, limit)
         parts = {part.number: part for part in self._parts_of(relation)}
         for row in self.jobs.each(ordered) if limit is None else self.jobs.rows(ordered):

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from checks.physical.column_faults import OCTETS_SHOWN_MAX, count_faults, faults_in
+from checks.column_faults import OCTETS_SHOWN_MAX, count_faults, faults_in
 from scrub.model.defect import DefectKind
 from scrub.model.table import Column
 from scrub.model.types import parse_type

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The physical check: values that a column cannot hold, counted inside the scan and then named."""
