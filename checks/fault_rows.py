@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from checks.table_look import RowChoice, TableLook
+from checks.task_rows import as_batch
 from scrub.codec.arrow_text import text_of
 from scrub.model.defect import DefectKind
 from scrub.model.relation import Split
@@ -26,17 +27,6 @@ FAULT_SCHEMA = (
 """A row for each fault: `place` is the row within the part, and -1 for what concerns all of it. A
 row without a kind says in `detail` why the part could not be read a second time."""
 
-_ARROW_SCHEMA = pa.schema(
-    [
-        ("part", pa.int32()),
-        ("place", pa.int64()),
-        ("kind", pa.string()),
-        ("column", pa.string()),
-        ("primary_key", pa.list_(pa.string())),
-        ("detail", pa.string()),
-        ("value_hex", pa.string()),
-    ]
-)
 _BATCH_FAULTS = 10_000
 _WHOLE_PART = -1
 
@@ -75,9 +65,9 @@ def name_faults(
         for fault in islice(_faults_of(faulty, spec), limit):
             rows.append(fault)
             if len(rows) >= _BATCH_FAULTS:
-                yield _as_batch(rows)
+                yield as_batch(rows, FAULT_SCHEMA)
                 rows = []
-    yield _as_batch(rows)
+    yield as_batch(rows, FAULT_SCHEMA)
 
 
 def _faults_of(faulty: FaultySplit, spec: NamingSpec) -> Iterator[tuple[object, ...]]:
@@ -135,9 +125,3 @@ def _texts(
         # One value that cannot be converted is no reason to leave out the others.
         return [text for row in rows for text in _texts(column, stored, [row], reader)]
     return [text_of(value, column.type) for value in batch.column(0)]
-
-
-def _as_batch(rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else ((),) * len(_ARROW_SCHEMA)
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, _ARROW_SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_SCHEMA)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
 
 from checks.jobs import Jobs
 from scrub.model.defect import DefectKind
@@ -64,11 +63,10 @@ def count(defects: NamedDefects, jobs: Jobs) -> Counts:
 
 def _without(defects: DataFrame, undecidable: Mapping[int, frozenset[DefectKind]]) -> DataFrame:
     """The defects that nothing unread could explain."""
-    decided = F.lit(True)
     for slot, kinds in undecidable.items():
-        for kind in kinds:
-            decided = decided & ~((F.col("slot") == slot) & (F.col("kind") == kind.value))
-    return defects.where(decided)
+        for kind in sorted(kinds):
+            defects = defects.where(f"NOT (slot = {slot} AND kind = '{kind.value}')")
+    return defects
 
 
 def _place(row: Row) -> tuple[object, ...]:

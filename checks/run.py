@@ -26,7 +26,7 @@ from checks.run_state import Run
 from checks.scan import choose, look_beside, scan
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
-from checks.source import EntrySource
+from checks.source import EntrySource, Reading
 from checks.uniqueness import look_for_shared_keys
 from scrub.model.plan import CheckPlan
 from scrub.stores.base import ReadableStore
@@ -61,7 +61,11 @@ def run_stages(
 
 def _begin(plan: CheckPlan, stores: Stores, spark: SparkSession, settings: RunSettings) -> Run:
     jobs = Jobs()
-    source = _source_of(plan, stores, spark, settings, jobs)
+    # The tables of a plan are all of one kind.
+    make = ColumnSource if plan.tables[0].pairs is None else PairSource
+    source: EntrySource = make(
+        Reading(plan=plan, stores=stores, spark=spark, settings=settings, jobs=jobs)
+    )
     finished = FinishedParts(settings.state_directory, plan, source.parts)
     source.state = ScanState.start(source.slots, None if settings.fresh else finished.load())
     stores_comparing = {slot.number: source.comparing_store(slot) for slot in source.slots}
@@ -76,11 +80,3 @@ def _begin(plan: CheckPlan, stores: Stores, spark: SparkSession, settings: RunSe
         found={slot.number: SlotFindings() for slot in source.slots},
         comparing={number: store for number, store in stores_comparing.items() if store},
     )
-
-
-def _source_of(
-    plan: CheckPlan, stores: Stores, spark: SparkSession, settings: RunSettings, jobs: Jobs
-) -> EntrySource:
-    """What the tables of the plan are made of."""
-    make = ColumnSource if plan.tables[0].pairs is None else PairSource
-    return make(plan, stores, spark, settings, jobs)

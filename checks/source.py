@@ -11,21 +11,34 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from checks.choose import Chosen
 from checks.failures import Failure
 from checks.findings import SlotFindings
+from checks.jobs import Jobs
 from checks.named_defects import Counts, NamedDefects
 from checks.numbering import Relation, Slot
 from checks.parts import Part
 from checks.riding import Riding
+from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
 from checks.unread import Unread
 from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan
-from scrub.stores.base import ComparingStore
+from scrub.stores.base import ComparingStore, ReadableStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a source reads, and with what."""
+
+    plan: CheckPlan
+    stores: Mapping[str, ReadableStore]
+    spark: SparkSession
+    settings: RunSettings
+    jobs: Jobs
 
 
 @dataclass(frozen=True, slots=True)

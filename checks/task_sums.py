@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
+from checks.task_rows import as_batch
 from scrub.model.relation import Split
 from scrub.spark.session import parallelism
 
@@ -23,15 +24,6 @@ SUMS_SCHEMA = "slot int, chunk int, sums binary, report string"
 """Sums travel as the bytes of a piece of `BucketSums`: a row is CHUNK_BUCKETS buckets of one index,
 from bucket chunk * CHUNK_BUCKETS on. A row with slot -1 is the report on the split whose number is
 in `chunk`."""
-
-_ARROW_SCHEMA = pa.schema(
-    [
-        ("slot", pa.int32()),
-        ("chunk", pa.int32()),
-        ("sums", pa.binary()),
-        ("report", pa.string()),
-    ]
-)
 
 BucketSums = NDArray[np.uint64]  # (buckets, 4): see scrub.codec.xxh64.add_to_buckets
 Piece = tuple[int, int]  # slot and chunk
@@ -72,7 +64,7 @@ def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 sums[piece] += sums_of(row["sums"])
             else:
                 sums[piece] = sums_of(row["sums"]).copy()
-    yield as_batch(sums, reports)
+    yield sums_batch(sums, reports)
 
 
 def pieces(sums: Mapping[int, BucketSums]) -> dict[Piece, BucketSums]:
@@ -85,14 +77,12 @@ def pieces(sums: Mapping[int, BucketSums]) -> dict[Piece, BucketSums]:
     }
 
 
-def as_batch(
+def sums_batch(
     sums: Mapping[Piece, BucketSums], reports: Sequence[tuple[int, str]]
 ) -> pa.RecordBatch:
     """Pieces and reports on splits as SUMS_SCHEMA."""
-    rows: list[tuple[int, int, bytes | None, str | None]] = [
+    rows: list[tuple[object, ...]] = [
         (slot, chunk, piece.tobytes(), None) for (slot, chunk), piece in sums.items()
     ]
     rows += [(REPORT_SLOT, number, None, report) for number, report in reports]
-    columns = zip(*rows, strict=True) if rows else ((), (), (), ())
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, _ARROW_SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_SCHEMA)
+    return as_batch(rows, SUMS_SCHEMA)

@@ -18,7 +18,7 @@ from checks.scan_spec import ScanSpec
 from checks.specs import scan_spec
 from checks.task_sums import TASKS_PER_CORE, NumberedSplit
 from scrub.codec import xxh64
-from scrub.codec.arrow_types import to_arrow
+from scrub.codec.arrow_types import arrow_schema_of
 from scrub.codec.digest import RowDigests, Salt, verify_digest
 from scrub.spark.digest import bucket_of
 from scrub.spark.session import parallelism
@@ -79,7 +79,7 @@ def _rows_task(
     wanted: NDArray[np.uint8] | None,
 ) -> Iterator[pa.RecordBatch]:
     verify_digest()
-    schema = pa.schema([(column.name, to_arrow(column.type)) for column in spec.columns])
+    schema = arrow_schema_of(spec.columns)
     found: list[pa.RecordBatch] = []
     rows = 0
     for numbered in tasks[number]:

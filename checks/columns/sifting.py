@@ -25,8 +25,9 @@ from checks.columns.split_sums import column_of, rows_that_count
 from checks.parts import Part, pack
 from checks.scan_spec import ScanSpec
 from checks.specs import scan_spec
+from checks.task_rows import as_batch
 from checks.task_sums import TASKS_PER_CORE, NumberedSplit
-from scrub.codec.arrow_types import to_arrow
+from scrub.codec.arrow_types import arrow_schema_of
 from scrub.codec.digest import RowDigests, Salt, verify_digest
 from scrub.codec.xxh64 import Digests
 from scrub.spark.session import parallelism
@@ -37,7 +38,6 @@ ROWS_MAX = 2_000_000
 BYTES_MAX = 128 << 20
 
 PACKED_SCHEMA = "relation int, rows binary"
-_ARROW_SCHEMA = pa.schema([("relation", pa.int32()), ("rows", pa.binary())])
 
 Rows = Mapping[int, pa.RecordBatch]  # by relation
 
@@ -107,7 +107,7 @@ def _gather(number: int, task: _Task) -> Iterator[pa.RecordBatch]:
         spec = task.specs[numbered.relation]
         for batch in read_split(numbered.split, spec.columns, spec.storage_options):
             rows = in_buckets(batch, spec, task.wanted[numbered.relation])
-            kept[numbered.relation].append(plain(rows, _schema(spec)))
+            kept[numbered.relation].append(plain(rows, arrow_schema_of(spec.columns)))
             size += kept[numbered.relation][-1].nbytes
             if size > task.bytes_max:
                 yield packed(numbered.relation, None)
@@ -162,13 +162,9 @@ def unbalanced(sides: Sequence[tuple[Digests, Digests, Digests, int]]) -> Digest
     return found
 
 
-def _schema(spec: ScanSpec) -> pa.Schema:
-    return pa.schema([(column.name, to_arrow(column.type)) for column in spec.columns])
-
-
 def _no_rows(spec: ScanSpec) -> pa.RecordBatch:
     """A batch to begin with: a relation without rows, or without files, has none of its own."""
-    return pa.RecordBatch.from_pylist([], _schema(spec))
+    return pa.RecordBatch.from_pylist([], arrow_schema_of(spec.columns))
 
 
 def packed(relation: int, rows: pa.RecordBatch | None) -> pa.RecordBatch:
@@ -179,4 +175,4 @@ def packed(relation: int, rows: pa.RecordBatch | None) -> pa.RecordBatch:
         with pa.ipc.new_stream(sink, rows.schema) as stream:
             stream.write_batch(rows)
         octets = sink.getvalue().to_pybytes()
-    return pa.RecordBatch.from_pylist([{"relation": relation, "rows": octets}], _ARROW_SCHEMA)
+    return as_batch([(relation, octets)], PACKED_SCHEMA)

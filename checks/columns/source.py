@@ -3,10 +3,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 
 from checks.check import TableCheck
 from checks.choose import Chosen, ChosenBuckets, union_of
@@ -31,22 +32,20 @@ from checks.columns.store_comparison import entry_frame, key_columns, sides_of
 from checks.columns.table_check_run import TableCheckRun
 from checks.failures import Failure
 from checks.findings import SlotFindings
-from checks.jobs import Jobs
 from checks.named_defects import Counts, NamedDefects, as_counts, count
 from checks.numbering import Relation, Slot, number_plan, relations_of
 from checks.parts import Part, cut
 from checks.registry import table_checks
-from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
-from checks.source import Decided, Named
+from checks.source import Decided, Named, Reading
 from checks.unread import Unread
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.request import Engine, Strategy
 from scrub.spark.arrow_frames import frame_of
 from scrub.spark.failures import lacking
-from scrub.stores.base import ComparingStore, ReadableStore
+from scrub.stores.base import ComparingStore
 
 
 class ColumnSource:
@@ -58,16 +57,9 @@ class ColumnSource:
     glue = "; "
     state: ScanState
 
-    def __init__(
-        self,
-        plan: CheckPlan,
-        stores: Mapping[str, ReadableStore],
-        spark: SparkSession,
-        settings: RunSettings,
-        jobs: Jobs,
-    ) -> None:
-        self.plan, self.stores, self.spark, self.jobs = plan, stores, spark, jobs
-        self.settings = settings
+    def __init__(self, reading: Reading) -> None:
+        self.reading, plan, settings = reading, reading.plan, reading.settings
+        self.stores, self.spark, self.jobs = reading.stores, reading.spark, reading.jobs
         self.slots, self.relations = number_plan(plan)
         self.parts = cut(self.relations)
         self.unread = Unread()
@@ -84,11 +76,11 @@ class ColumnSource:
             stores=self.stores,
             spark=self.spark,
             jobs=self.jobs,
-            redact=self.settings.redact,
+            redact=self.reading.settings.redact,
         )
 
     def later(self, plan: CheckPlan) -> "ColumnSource":
-        later = ColumnSource(plan, self.stores, self.spark, self.settings, self.jobs)
+        later = ColumnSource(replace(self.reading, plan=plan))
         later.state = self.state  # the same salt: buckets must mean the same
         return later
 
@@ -109,7 +101,11 @@ class ColumnSource:
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
         culprits = Culprits(
-            self.unread, self.state.salt, self.jobs.rows, self._all_rows, self.settings.redact
+            self.unread,
+            self.state.salt,
+            self.jobs.rows,
+            self._all_rows,
+            self.reading.settings.redact,
         )
         return culprits.set_aside(error, parts, slots)
 

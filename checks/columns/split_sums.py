@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from checks.part_faults import PartFaults
 from checks.scan_spec import EXPECTED, EntrySpec, ScanSpec
 from checks.table_look import Tally
-from checks.task_sums import BucketSums, NumberedSplit, as_batch, pieces
+from checks.task_sums import BucketSums, NumberedSplit, pieces, sums_batch
 from scrub.codec import xxh64
 from scrub.codec.digest import RowDigests, verify_digest
 from scrub.codec.predicate import evaluate, truth
@@ -41,7 +41,7 @@ def fingerprint_splits(
         spec = specs[numbered.relation]
         scan = _look_at_split if spec.looks else _scan_split
         reports.append((numbered.number, json.dumps(scan(numbered.split, spec, sums))))
-    yield as_batch(pieces(sums), reports)
+    yield sums_batch(pieces(sums), reports)
 
 
 def _scan_split(split: Split, spec: ScanSpec, sums: dict[int, BucketSums]) -> Report:

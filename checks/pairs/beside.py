@@ -2,7 +2,7 @@
 """What is looked at beside the entries of pairs: bad pairs, the order of keys, keys there twice."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,19 +13,18 @@ from checks.failures import FAILURES, reason_for
 from checks.findings import SlotFindings
 from checks.jobs import Jobs
 from checks.pairs.copies import counted_copies, first_copies, rows_that_differ
-from checks.pairs.entries import bad_pairs_by_spark
+from checks.pairs.entries import SparkPairs
 from checks.pairs.judging import PairJudging
-from checks.pairs.native import bad_pairs_natively, order_natively
+from checks.pairs.native import NativePairs
 from checks.pairs.scan import PairSpec
 from checks.pairs.table import PairTable
 from checks.pairs.twice import find_copies
-from checks.parts import Part, numbered
+from checks.parts import Part
 from checks.registry import PHYSICAL
 from checks.riding import Reports
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
 from scrub.model.defect import Defect, DefectKind
-from scrub.stores.base import ReadableStore
 
 _COPIES = frozenset({DefectKind.DUPLICATE_ENTRY, DefectKind.DUPLICATE_KEY})
 _ALL = 1 << 62
@@ -37,7 +36,7 @@ class PairsBeside:
 
     table: PairTable
     spec: PairSpec
-    stores: Mapping[str, ReadableStore]
+    read: Callable[[Sequence[Part], PairSpec], NativePairs | SparkPairs]
     spark: SparkSession
     jobs: Jobs
     state: ScanState
@@ -82,9 +81,7 @@ class PairsBeside:
 
     def _read_again(self, parts: Sequence[Part], wanted: int | None) -> DataFrame:
         spec = replace(self.spec, limit=_ALL if wanted is None else wanted)
-        if self.table.is_native:
-            return bad_pairs_natively(self.spark, self.table, numbered(parts), spec)
-        return bad_pairs_by_spark(self.spark, self.table, self.stores, spec)
+        return self.read(parts, spec).bad_pairs()
 
     def _reports_on_order(self, wanted: int | None) -> list[Mapping[str, Any]]:
         """Where Spark brings the pairs of rows together, tasks open the files for their order."""
@@ -93,7 +90,7 @@ class PairsBeside:
             return []
         spec = replace(self.spec, limit=_ALL if wanted is None else self.spec.limit)
         reports = []
-        job = order_natively(self.spark, self.table, splits, spec)
+        job = NativePairs(self.spark, self.table, splits, spec).order()
         for row in self.jobs.arrow(job).to_pylist():
             report = json.loads(row["report"])
             if "error" in report:  # Spark read it, so this says nothing about its pairs
@@ -110,16 +107,10 @@ class PairsBeside:
         self, shown: ShownDefects, indexes: Mapping[str, SlotFindings]
     ) -> DataFrame | None:
         """Keys that are there more than once, in relations that keep no versions."""
-        splits = numbered(self.parts) if self.table.is_native else ()
-        copies = find_copies(
-            self.spark,
-            self.table,
-            self.stores,
-            self.spec,
-            splits,
-            self.judging.pairs,
-            self.jobs.arrow,
-        )
+        if not self.parts or any(of.stamp is not None for of in self.table.relations):
+            return None
+        reader = self.read(self.parts, self.spec)
+        copies = find_copies(reader, self.spec, self.judging.pairs, self.jobs.arrow)
         if copies is None:
             return None
         layout = self.judging.words.layout

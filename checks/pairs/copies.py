@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checks.pairs.scan import PairSpec, key_digests, layout_and_indexes
+from checks.task_rows import arrow_schema, as_batch
 from scrub.codec.xxh64 import Digests
 
 COPIES_SCHEMA = "index int, row binary, key binary, value binary, copies bigint, differ boolean"
@@ -27,16 +28,7 @@ DIGESTS_SCHEMA = "part int, digests binary"
 """Digests of keys by their first bits, so that equal ones meet."""
 
 _PART_BITS = 6
-_ARROW_SCHEMA = pa.schema(
-    [
-        ("index", pa.int32()),
-        ("row", pa.binary()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("copies", pa.int64()),
-        ("differ", pa.bool_()),
-    ]
-)
+_ARROW_SCHEMA = arrow_schema(COPIES_SCHEMA)
 
 
 def digests_of(keys: pa.Array, spec: PairSpec) -> Digests:
@@ -50,8 +42,7 @@ def packed_digests(digests: Digests) -> Iterator[pa.RecordBatch]:
     digests, parts = digests[order], parts[order]
     numbers, begins = np.unique(parts, return_index=True)
     blobs = [of.tobytes() for of in np.split(digests, begins[1:])] if len(numbers) else []
-    arrays = [pa.array(numbers, pa.int32()), pa.array(blobs, pa.binary())]
-    yield pa.RecordBatch.from_arrays(arrays, ["part", "digests"])
+    yield as_batch(list(zip(numbers.tolist(), blobs, strict=True)), DIGESTS_SCHEMA)
 
 
 def twice(gathered: pa.Table) -> Digests:
@@ -71,8 +62,7 @@ def twice_in_parts(job: DataFrame) -> DataFrame:
 def _again(gathered: pa.Table) -> pa.Table:
     part, found = gathered.column("part")[0].as_py(), twice(gathered)
     # Twice, so that the driver finds what is there more than once among the parts.
-    arrays = [pa.array([part], pa.int32()), pa.array([found.tobytes() * 2], pa.binary())]
-    return pa.Table.from_arrays(arrays, ["part", "digests"])
+    return pa.Table.from_batches([as_batch([(part, found.tobytes() * 2)], DIGESTS_SCHEMA)])
 
 
 def is_among(keys: pa.Array, digests: NDArray[np.uint64], spec: PairSpec) -> pa.Array:
@@ -105,10 +95,8 @@ def _told(batches: Iterator[pa.RecordBatch], spec: PairSpec) -> Iterator[pa.Reco
             "index": pa.array(read.indexes, pa.int32()),
             "row": read.rows.cast(pa.binary()),
         }
-        told = pa.RecordBatch.from_arrays(
-            [columns[name].cast(_ARROW_SCHEMA.field(name).type) for name in _ARROW_SCHEMA.names],
-            schema=_ARROW_SCHEMA,
-        )
+        arrays = [columns[field.name].cast(field.type) for field in _ARROW_SCHEMA]
+        told = pa.RecordBatch.from_arrays(arrays, schema=_ARROW_SCHEMA)
         yield told.filter(pa.array(read.indexes >= 0))
 
 

@@ -44,21 +44,11 @@ class PairDefects:
         is_misplaced = shown["verdict"] == OUT_OF_ORDER
         name = self._index_of(shown["key"]) if is_misplaced else shown["index"]
         columns = self._columns(name, shown["key"], shown["value"] or "")
-        defect = Defect(
-            kind=KINDS[shown["verdict"]],
-            table=self.plan.table.name,
-            index=name,
-            primary_key=self._primary_key(columns),
-            index_key=self._index_key(name, columns),
-            expected=None,
-            actual=None,
-            snapshot=self.plan.snapshot,
-            detail=_misplaced(shown) if is_misplaced else "",
-            key_hex=shown["key"],
-            value_hex=shown["value"],
+        defect = self._defect(
+            KINDS[shown["verdict"]], name, columns, key_hex=shown["key"], value_hex=shown["value"]
         )
         if is_misplaced:
-            return defect
+            return replace(defect, detail=_misplaced(shown))
         if "slot" not in shown:
             return replace(defect, detail=_wrong_byte(shown))
         column = self.plan.kv.columns[shown["slot"]].name
@@ -70,20 +60,11 @@ class PairDefects:
         name = self.layout.names[row["index"]]
         key, value = bytes(row["key"]).hex(), bytes(row["value"]).hex()
         columns = self._columns(name, key, value)
+        kind = DefectKind.DUPLICATE_KEY if name is None else DefectKind.DUPLICATE_ENTRY
+        found = self._defect(kind, name, columns, key_hex=key, value_hex=value)
         detail = f"{row['copies']} pairs have this key"
-        return Defect(
-            kind=DefectKind.DUPLICATE_KEY if name is None else DefectKind.DUPLICATE_ENTRY,
-            table=self.plan.table.name,
-            index=name,
-            primary_key=self._primary_key(columns),
-            index_key=self._index_key(name, columns),
-            expected=None,
-            actual=None,
-            snapshot=self.plan.snapshot,
-            detail=f"{detail}, with different values" if row["differ"] else detail,
-            key_hex=key,
-            value_hex=value,
-        )
+        differing = f"{detail}, with different values"
+        return replace(found, detail=differing if row["differ"] else detail)
 
     def of_difference(self, index: Index, row: Row) -> Defect:
         """A row that the merge join made of two sides of entries."""
@@ -97,37 +78,41 @@ class PairDefects:
         copies = (row["expected_copies"], row["actual_copies"])
         detail = "" if max(copies) <= 1 else f"{copies[0]} expected, {copies[1]} there"
         columns = expected or actual or {}
-        found = self._defect(DefectKind(row["kind"]), index, columns, expected, actual, detail, key)
-        return replace(found, value_hex=with_checksum_unset(bytes.fromhex(payload)).hex())
+        value = with_checksum_unset(bytes.fromhex(payload)).hex()
+        kind = DefectKind(row["kind"])
+        found = self._defect(kind, index.name, columns, key_hex=key, value_hex=value)
+        return replace(found, expected=expected, actual=actual, detail=detail)
 
     def of_shared_key(self, index: Index, row: Row) -> Defect:
         """A row of the table whose entry of a unique index is another row's, too."""
         key = row["primary_key"][0]
         columns = self._entry_columns(index, key, row["expected"][0])
-        detail = "another row has the same index key"
-        return self._defect(DefectKind.UNIQUE_VIOLATION, index, columns, None, None, detail, key)
+        kind = DefectKind.UNIQUE_VIOLATION
+        found = self._defect(kind, index.name, columns, key_hex=key, value_hex=None)
+        return replace(found, detail="another row has the same index key")
 
     def _defect(
         self,
         kind: DefectKind,
-        index: Index,
+        index: str | None,
         columns: Mapping[str, Value],
-        expected: Mapping[str, Value] | None,
-        actual: Mapping[str, Value] | None,
-        detail: str,
+        *,
         key_hex: str,
+        value_hex: str | None,
     ) -> Defect:
+        """A defect of one pair, with what it says of row and index; nothing of entries yet."""
         return Defect(
             kind=kind,
             table=self.plan.table.name,
-            index=index.name,
+            index=index,
             primary_key=self._primary_key(columns),
-            index_key=self._index_key(index.name, columns),
-            expected=expected,
-            actual=actual,
+            index_key=self._index_key(index, columns),
+            expected=None,
+            actual=None,
             snapshot=self.plan.snapshot,
-            detail=detail,
+            detail="",
             key_hex=key_hex,
+            value_hex=value_hex,
         )
 
     def _entry_columns(self, index: Index, key: str, payload: str) -> dict[str, Value]:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pairs and their entries as frames, where Spark reads them, and how their two sides are joined."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial, reduce
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -11,7 +10,7 @@ from pyspark.sql import functions as F
 from checks.columns.merge_join import defects_among, pair_up
 from checks.pairs.keys import condition_of
 from checks.pairs.native import Bitmaps, bytes_of_sums
-from checks.pairs.plan import BINARY, PAIR
+from checks.pairs.plan import BINARY, PAIR, HeldPairs
 from checks.pairs.report import BAD_SCHEMA
 from checks.pairs.scan import (
     ENTRY_SCHEMA,
@@ -60,67 +59,53 @@ _IS_LATE = f"kind = '{DefectKind.MISSING.value}' AND primary_key[0] = clashing"
 """What follows from several rows asking for one entry, which one of them has, is named as that."""
 
 
-def fingerprint_pairs_by_spark(
-    spark: SparkSession, plan: PairTable, stores: Mapping[str, ReadableStore], spec: PairSpec
-) -> DataFrame:
-    """Sums over all pairs and a report of each task, as SUMS_SCHEMA."""
-    pairs = pairs_by_spark(spark, plan, stores, spec.by_row)
-    job = pairs.mapInArrow(partial(_fingerprint, spec=spec), SUMS_SCHEMA)
-    size = sum(of.facts.bytes or 0 for of in plan.relations)
-    tasks = parallelism(spark) + size // _PARTITION_BYTES
-    return added_up(job, spark, tasks * bytes_of_sums(spec))
+class SparkPairs:
+    """All pairs of a table, and the jobs of Spark that read them."""
 
+    def __init__(
+        self,
+        spark: SparkSession,
+        plan: PairTable,
+        stores: Mapping[str, ReadableStore],
+        spec: PairSpec,
+    ) -> None:
+        self.spark, self.plan, self.stores, self.spec = spark, plan, stores, spec
 
-def entries_by_spark(
-    spark: SparkSession,
-    plan: PairTable,
-    stores: Mapping[str, ReadableStore],
-    spec: PairSpec,
-    bitmaps: Bitmaps,
-) -> DataFrame:
-    """The entries of the chosen buckets, as ENTRY_SCHEMA."""
-    pairs = pairs_by_spark(spark, plan, stores, spec.by_row)
-    return pairs.mapInArrow(partial(_entries, spec=spec, bitmaps=bitmaps), ENTRY_SCHEMA)
+    def fingerprints(self) -> DataFrame:
+        """Sums over all pairs and a report of each task, as SUMS_SCHEMA."""
+        job = self._together().mapInArrow(partial(fingerprint_pairs, spec=self.spec), SUMS_SCHEMA)
+        size = sum(of.facts.bytes or 0 for of in self.plan.relations)
+        tasks = parallelism(self.spark) + size // _PARTITION_BYTES
+        return added_up(job, self.spark, tasks * bytes_of_sums(self.spec))
 
+    def bad_pairs(self) -> DataFrame:
+        """The pairs that are wrong by themselves, as BAD_SCHEMA; each task shows so many."""
+        return self._together().mapInArrow(partial(bad_pairs, spec=self.spec), BAD_SCHEMA)
 
-def pairs_by_spark(
-    spark: SparkSession, plan: PairTable, stores: Mapping[str, ReadableStore], by_row: bool
-) -> DataFrame:
-    """Every pair of the table's relations; where they keep versions, the latest, no tombstones."""
-    frames = []
-    for of in plan.relations:
-        columns = PAIR if of.stamp is None else (*PAIR, of.stamp)
-        frame = stores[of.facts.store].frame(spark, of.facts, columns, of.facts.splits)
+    def entries(self, bitmaps: Bitmaps) -> DataFrame:
+        """The entries of the chosen buckets, as ENTRY_SCHEMA."""
+        task = partial(entries_in_buckets, spec=self.spec, wanted_buckets=bitmaps)
+        return self._together().mapInArrow(task, ENTRY_SCHEMA)
+
+    def pairs(self) -> DataFrame:
+        """Every pair; where relations keep versions, the latest, without tombstones."""
+        return reduce(DataFrame.unionAll, map(self._pairs_of, self.plan.relations))
+
+    def _together(self) -> DataFrame:
+        """The same, with all pairs of a row in one task and in order, where that matters."""
+        if not self.spec.by_row:
+            return self.pairs()
+        pairs = self.pairs().withColumn("row_key", F.expr(_ROW_KEY))
+        return pairs.repartition("row_key").sortWithinPartitions("row_key", "key", "value")
+
+    def _pairs_of(self, held: HeldPairs) -> DataFrame:
+        facts, columns = held.facts, PAIR if held.stamp is None else (*PAIR, held.stamp)
+        frame = self.stores[facts.store].frame(self.spark, facts, columns, facts.splits)
         frame = frame.withColumn("key", F.expr("coalesce(key, X'')"))
-        if of.stamp is not None:
+        if held.stamp is not None:
             frame = frame.groupBy("key").agg(F.max_by("value", "ts").alias("value"))
         frame = frame.withColumn("value", F.expr("coalesce(value, X'')"))
-        frames.append(frame.select("key", "value").where(condition_of(of.keys)))
-    pairs = reduce(DataFrame.unionAll, frames)
-    if by_row:
-        pairs = pairs.withColumn("row_key", F.expr(_ROW_KEY))
-        pairs = pairs.repartition("row_key").sortWithinPartitions("row_key", "key", "value")
-    return pairs
-
-
-def _fingerprint(batches: Iterator[Any], spec: PairSpec) -> Iterator[Any]:
-    return fingerprint_pairs(batches, spec)
-
-
-def bad_pairs_by_spark(
-    spark: SparkSession, plan: PairTable, stores: Mapping[str, ReadableStore], spec: PairSpec
-) -> DataFrame:
-    """The pairs that are wrong by themselves, as BAD_SCHEMA; each task shows so many of them."""
-    pairs = pairs_by_spark(spark, plan, stores, spec.by_row)
-    return pairs.mapInArrow(partial(_bad_pairs, spec=spec), BAD_SCHEMA)
-
-
-def _bad_pairs(batches: Iterator[Any], spec: PairSpec) -> Iterator[Any]:
-    return bad_pairs(batches, spec)
-
-
-def _entries(batches: Iterator[Any], spec: PairSpec, bitmaps: Bitmaps) -> Iterator[Any]:
-    return entries_in_buckets(batches, spec, bitmaps)
+        return frame.select("key", "value").where(condition_of(held.keys))
 
 
 def told_apart(

@@ -6,7 +6,7 @@ A split that cannot be read leaves no trace in the sums and is reported by numbe
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -33,7 +33,14 @@ from checks.pairs.scan import (
 from checks.pairs.table import PairTable
 from checks.parts import spread
 from checks.scan_spec import ACTUAL, EXPECTED
-from checks.task_sums import SUMS_SCHEMA, TASKS_PER_CORE, NumberedSplit, added_up, as_batch, pieces
+from checks.task_sums import (
+    SUMS_SCHEMA,
+    TASKS_PER_CORE,
+    NumberedSplit,
+    added_up,
+    pieces,
+    sums_batch,
+)
 from scrub.codec.digest import Salt
 from scrub.codec.kv import sides as kv_sides
 from scrub.model.kv import KeyChoice
@@ -74,26 +81,58 @@ class _Work:
                 yield chosen
 
 
-def _work(
-    spark: SparkSession, plan: PairTable, splits: Sequence[NumberedSplit], spec: PairSpec
-) -> _Work:
-    return _Work(
-        spec,
-        spread(splits, TASKS_PER_CORE * parallelism(spark)),
-        [_Source(of.keys, of.facts.storage_options) for of in plan.relations],
-    )
+class NativePairs:
+    """Some splits of a table of pairs, and the jobs that read them."""
 
+    def __init__(
+        self,
+        spark: SparkSession,
+        plan: PairTable,
+        splits: Sequence[NumberedSplit],
+        spec: PairSpec,
+    ) -> None:
+        self.spark = spark
+        self.work = _Work(
+            spec,
+            spread(splits, TASKS_PER_CORE * parallelism(spark)),
+            [_Source(of.keys, of.facts.storage_options) for of in plan.relations],
+        )
 
-# Fingerprints
+    def fingerprints(self) -> DataFrame:
+        """Sums over the splits and a report on each, as SUMS_SCHEMA."""
+        size = len(self.work.tasks) * bytes_of_sums(self.work.spec)
+        return added_up(self._run(_fingerprint, SUMS_SCHEMA), self.spark, size)
 
+    def bad_pairs(self) -> DataFrame:
+        """The pairs that are wrong by themselves, as BAD_SCHEMA; each task shows so many."""
+        return self._run(_bad_pairs, BAD_SCHEMA)
 
-def fingerprint_pairs_natively(
-    spark: SparkSession, plan: PairTable, splits: Sequence[NumberedSplit], spec: PairSpec
-) -> DataFrame:
-    """Sums over some splits and a report on each, as SUMS_SCHEMA."""
-    work = _work(spark, plan, splits, spec)
-    job = run_in_tasks(spark, len(work.tasks), partial(_fingerprint, work=work), SUMS_SCHEMA)
-    return added_up(job, spark, len(work.tasks) * bytes_of_sums(spec))
+    def order(self) -> DataFrame:
+        """A report on the order of keys in each split, as SUMS_SCHEMA."""
+        return self._run(_order, SUMS_SCHEMA)
+
+    def key_digests(self) -> DataFrame:
+        """Digests of all keys, as DIGESTS_SCHEMA."""
+        return self._run(_key_digests, DIGESTS_SCHEMA)
+
+    def pairs_of(self, digests: NDArray[np.uint64]) -> DataFrame:
+        """The pairs whose keys have some digests."""
+        return self._run(_pairs_of_digests, "key binary, value binary", digests=digests)
+
+    def entries(self, bitmaps: Bitmaps) -> DataFrame:
+        """All entries of the chosen buckets, as ENTRY_SCHEMA."""
+        return self._run(_entries, ENTRY_SCHEMA, bitmaps=bitmaps)
+
+    def gathered_entries(self, bitmaps: Bitmaps) -> DataFrame:
+        """The same, packed for the driver, which sifts them; NULL where they are too many."""
+        share = BYTES_MAX // len(self.work.tasks)
+        return self._run(_gather, PACKED_SCHEMA, bitmaps=bitmaps, bytes_max=share)
+
+    def _run(
+        self, task: Callable[..., Iterator[pa.RecordBatch]], schema: str, **given: object
+    ) -> DataFrame:
+        work = partial(task, work=self.work, **given)
+        return run_in_tasks(self.spark, len(self.work.tasks), work, schema)
 
 
 def bytes_of_sums(spec: PairSpec) -> int:
@@ -118,15 +157,7 @@ def _fingerprint(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
         room -= len(report.shown)
         report.bytes_read = reader.bytes_read
         reports.append((numbered.number, report.as_json()))
-    yield as_batch(pieces(scan.sums), reports)
-
-
-def bad_pairs_natively(
-    spark: SparkSession, plan: PairTable, splits: Sequence[NumberedSplit], spec: PairSpec
-) -> DataFrame:
-    """The pairs that are wrong by themselves, as BAD_SCHEMA; each task shows so many of them."""
-    work = _work(spark, plan, splits, spec)
-    return run_in_tasks(spark, len(work.tasks), partial(_bad_pairs, work=work), BAD_SCHEMA)
+    yield sums_batch(pieces(scan.sums), reports)
 
 
 def _bad_pairs(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
@@ -143,17 +174,6 @@ def _bad_pairs(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
                 yield report.as_rows()
 
 
-# Keys
-
-
-def order_natively(
-    spark: SparkSession, plan: PairTable, splits: Sequence[NumberedSplit], spec: PairSpec
-) -> DataFrame:
-    """A report on the order of keys in each split, as SUMS_SCHEMA, where Spark reads the pairs."""
-    work = _work(spark, plan, splits, spec)
-    return run_in_tasks(spark, len(work.tasks), partial(_order, work=work), SUMS_SCHEMA)
-
-
 def _order(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
     reports, room, (layout, _) = [], work.spec.limit, layout_and_indexes(work.spec)
     for numbered in work.tasks[number]:
@@ -166,15 +186,7 @@ def _order(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
             continue
         room -= len(report.shown)
         reports.append((numbered.number, report.as_json()))
-    yield as_batch(pieces({}), reports)
-
-
-def key_digests_natively(
-    spark: SparkSession, plan: PairTable, splits: Sequence[NumberedSplit], spec: PairSpec
-) -> DataFrame:
-    """Digests of all keys, as DIGESTS_SCHEMA."""
-    work = _work(spark, plan, splits, spec)
-    return run_in_tasks(spark, len(work.tasks), partial(_key_digests, work=work), DIGESTS_SCHEMA)
+    yield sums_batch(pieces({}), reports)
 
 
 def _key_digests(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
@@ -183,19 +195,6 @@ def _key_digests(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
         digests = [digests_of(batch.column("key"), work.spec) for batch in batches]
         if digests:
             yield from packed_digests(np.concatenate(digests))
-
-
-def pairs_of_digests(
-    spark: SparkSession,
-    plan: PairTable,
-    splits: Sequence[NumberedSplit],
-    spec: PairSpec,
-    digests: NDArray[np.uint64],
-) -> DataFrame:
-    """The pairs whose keys have some digests."""
-    work = _work(spark, plan, splits, spec)
-    task = partial(_pairs_of_digests, work=work, digests=digests)
-    return run_in_tasks(spark, len(work.tasks), task, "key binary, value binary")
 
 
 def _pairs_of_digests(
@@ -207,36 +206,6 @@ def _pairs_of_digests(
             if found.num_rows:
                 columns = [found.column(name).cast(pa.binary()) for name in ("key", "value")]
                 yield pa.RecordBatch.from_arrays(columns, ["key", "value"])
-
-
-# Entries
-
-
-def native_entries(
-    spark: SparkSession,
-    plan: PairTable,
-    splits: Sequence[NumberedSplit],
-    spec: PairSpec,
-    bitmaps: Bitmaps,
-) -> DataFrame:
-    """All entries of the chosen buckets, as ENTRY_SCHEMA."""
-    work = _work(spark, plan, splits, spec)
-    task = partial(_entries, work=work, bitmaps=bitmaps)
-    return run_in_tasks(spark, len(work.tasks), task, ENTRY_SCHEMA)
-
-
-def gathered_entries(
-    spark: SparkSession,
-    plan: PairTable,
-    splits: Sequence[NumberedSplit],
-    spec: PairSpec,
-    bitmaps: Bitmaps,
-) -> DataFrame:
-    """The same, packed for the driver, which sifts them; NULL where they are too many for it."""
-    work = _work(spark, plan, splits, spec)
-    share = BYTES_MAX // len(work.tasks)
-    task = partial(_gather, work=work, bitmaps=bitmaps, bytes_max=share)
-    return run_in_tasks(spark, len(work.tasks), task, PACKED_SCHEMA)
 
 
 def sift(gathered: pa.Table, salt: Salt, slots: Sequence[int]) -> dict[int, pa.Table] | None:

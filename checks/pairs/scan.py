@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from checks.pairs.report import Report
-from checks.task_sums import as_batch, pieces
+from checks.task_rows import arrow_schema
+from checks.task_sums import pieces, sums_batch
 from scrub.codec import xxh64
 from scrub.codec.digest import RowDigests, Salt, verify_digest
 from scrub.codec.kv.sides import ACTUAL, DOUBTFUL
@@ -30,15 +31,7 @@ if TYPE_CHECKING:
 ENTRY_SCHEMA = "slot int, side int, key binary, value binary, row binary"
 """Entries of both sides; rows that prove nothing have no key. See scrub.codec.kv.entries."""
 
-ENTRY_ARROW_SCHEMA = pa.schema(
-    [
-        ("slot", pa.int32()),
-        ("side", pa.int32()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("row", pa.binary()),
-    ]
-)
+ENTRY_ARROW_SCHEMA = arrow_schema(ENTRY_SCHEMA)
 _EVERY_ROW = np.empty(0, dtype=np.bool_)
 
 
@@ -117,7 +110,7 @@ def fingerprint_pairs(
     scan, report = PairScan(spec), Report(spec.limit)
     for batch in whole_rows(batches) if spec.by_row else batches:
         scan.add(batch, report)
-    yield as_batch(pieces(scan.sums), [(0, report.as_json())])
+    yield sums_batch(pieces(scan.sums), [(0, report.as_json())])
 
 
 def bad_pairs(batches: Iterator[pa.RecordBatch], spec: PairSpec) -> Iterator[pa.RecordBatch]:

@@ -3,49 +3,36 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 
 from checks.choose import Chosen
 from checks.columns.sifting import ROWS_MAX
 from checks.failures import Failure
 from checks.findings import SlotFindings
-from checks.jobs import Jobs
 from checks.named_defects import Counts, NamedDefects, count
 from checks.numbering import Slot, number_plan, relations_of
 from checks.pairs.beside import PairsBeside
 from checks.pairs.defects import PairDefects
-from checks.pairs.entries import (
-    differences,
-    entries_by_spark,
-    fingerprint_pairs_by_spark,
-    rows_sharing_keys,
-    told_apart,
-)
+from checks.pairs.entries import SparkPairs, differences, rows_sharing_keys, told_apart
 from checks.pairs.judging import PairJudging
-from checks.pairs.native import (
-    Bitmaps,
-    fingerprint_pairs_natively,
-    gathered_entries,
-    native_entries,
-    sift,
-)
+from checks.pairs.native import Bitmaps, NativePairs, sift
 from checks.pairs.scan import ENTRY_SCHEMA, PairSpec
 from checks.pairs.table import PairTable
 from checks.pairs.unread import UnreadPairs
 from checks.parts import Part, cut, numbered
 from checks.registry import PHYSICAL
-from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
-from checks.source import Decided, Named
+from checks.source import Decided, Named, Reading
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.spark.arrow_frames import frame_of
-from scrub.stores.base import ComparingStore, ReadableStore
+from scrub.stores.base import ComparingStore
 
 UNDECIDED = "rows that lack a family may have had it in a pair that could not be read"
 
@@ -59,19 +46,13 @@ class PairSource:
     glue = " and "
     state: ScanState
 
-    def __init__(
-        self,
-        plan: CheckPlan,
-        stores: Mapping[str, ReadableStore],
-        spark: SparkSession,
-        settings: RunSettings,
-        jobs: Jobs,
-    ) -> None:
-        self.stores, self.spark, self.settings, self.jobs = stores, spark, settings, jobs
-        (self.plan,) = plan.tables
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.settings = reading, reading.settings
+        self.spark, self.jobs = reading.spark, reading.jobs
+        (self.plan,) = reading.plan.tables
         self.table = PairTable.of_plan(self.plan)
         self.is_physical = self.plan.of_check(PHYSICAL.name) is not None
-        self.slots, self.relations = number_plan(plan)
+        self.slots, self.relations = number_plan(reading.plan)
         # Where Spark brings pairs together, they are one part, however many files there are.
         whole = (Part(0, self.relations[0], ()),)
         self.parts = cut(self.relations) if self.table.is_native else whole
@@ -81,7 +62,7 @@ class PairSource:
             words=self.words,
             unread=self.unread,
             relations=self.relations,
-            redact=settings.redact,
+            redact=self.settings.redact,
         )
         self.riding = {PHYSICAL.name: self.judging}
         self.differing_copies: DataFrame | None = None  # rows there twice, with different values
@@ -103,7 +84,7 @@ class PairSource:
         )
 
     def later(self, plan: CheckPlan) -> "PairSource":
-        later = PairSource(plan, self.stores, self.spark, self.settings, self.jobs)
+        later = PairSource(replace(self.reading, plan=plan))
         later.state = self.state  # the same salt: buckets must mean the same
         return later
 
@@ -114,9 +95,13 @@ class PairSource:
 
     def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> DataFrame:  # noqa: ARG002
         """All indexes are added up, since the same pass judges every pair."""
+        return self._read(parts, self.spec).fingerprints()
+
+    def _read(self, parts: Sequence[Part], spec: PairSpec) -> NativePairs | SparkPairs:
+        """Some parts, as tasks open them; where Spark reads, there is only one."""
         if self.table.is_native:
-            return fingerprint_pairs_natively(self.spark, self.table, numbered(parts), self.spec)
-        return fingerprint_pairs_by_spark(self.spark, self.table, self.stores, self.spec)
+            return NativePairs(self.spark, self.table, numbered(parts), spec)
+        return SparkPairs(self.spark, self.table, self.reading.stores, spec)
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:  # noqa: ARG002
         return False
@@ -137,7 +122,7 @@ class PairSource:
         beside = PairsBeside(
             table=self.table,
             spec=self.spec,
-            stores=self.stores,
+            read=self._read,
             spark=self.spark,
             jobs=self.jobs,
             state=self.state,
@@ -194,12 +179,10 @@ class PairSource:
         return np.packbits(np.ones(1 << self.table.bucket_bits, dtype=np.bool_), bitorder="little")
 
     def _entries(self, bitmaps: Bitmaps) -> DataFrame:
-        if not self.table.is_native:
-            return entries_by_spark(self.spark, self.table, self.stores, self.spec, bitmaps)
-        splits = numbered(self.unread.readable(self.parts))
-        if not splits:  # all files were removed before a later look
+        parts = self.unread.readable(self.parts)
+        if self.table.is_native and not parts:  # all files were removed before a later look
             return self.spark.createDataFrame([], ENTRY_SCHEMA)
-        return native_entries(self.spark, self.table, splits, self.spec, bitmaps)
+        return self._read(parts, self.spec).entries(bitmaps)
 
     def _few_entries(self, bitmaps: Bitmaps) -> dict[int, pa.Table]:
         """The entries of keys that disagree, if tasks open the files and few are to be read."""
@@ -208,11 +191,12 @@ class PairSource:
         for number, bitmap in bitmaps.items():
             flags = np.unpackbits(bitmap, count=size, bitorder="little").astype(np.bool_)
             rows += int(self.state.sums.slots[number].buckets[flags, :2].sum())
-        splits = numbered(self.unread.readable(self.parts)) if self.table.is_native else ()
-        if not splits or rows > ROWS_MAX:
+        parts = self.unread.readable(self.parts) if self.table.is_native else ()
+        if not parts or rows > ROWS_MAX:
             return {}
-        job = gathered_entries(self.spark, self.table, splits, self.spec, bitmaps)
-        return sift(self.jobs.arrow(job), self.spec.salt, list(bitmaps)) or {}
+        job = NativePairs(self.spark, self.table, numbered(parts), self.spec)
+        gathered = self.jobs.arrow(job.gathered_entries(bitmaps))
+        return sift(gathered, self.spec.salt, list(bitmaps)) or {}
 
     def decide(self, named: Named) -> Decided:
         undecided: dict[int, int] = {}

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Column types in Arrow's terms, and back."""
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
+from scrub.model.table import Column
 from scrub.model.types import ColumnType, TypeName
 
 _ARROW = {
@@ -36,6 +39,11 @@ def to_arrow(column_type: ColumnType) -> pa.DataType:
     if column_type.name is TypeName.DECIMAL:
         return pa.decimal128(column_type.precision, column_type.scale)
     return _ARROW[column_type.name]
+
+
+def arrow_schema_of(columns: Iterable[Column]) -> pa.Schema:
+    """Columns in the types that hold exactly their values."""
+    return pa.schema([(column.name, to_arrow(column.type)) for column in columns])
 
 
 def from_arrow(arrow: pa.DataType) -> ColumnType | None:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from checks.columns.entries import primary_key_of
 from scrub.app.selftest_and_demo.table_copy import TableCopy
-from scrub.codec.arrow_types import to_arrow
+from scrub.codec.arrow_types import arrow_schema_of
 from scrub.codec.digest import Salt
 from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.plan import Side, TablePlan
@@ -116,5 +116,5 @@ def _share(frames: Sequence[DataFrame], rows_max: int) -> tuple[int, int]:
 def _collect(frame: DataFrame, columns: Sequence[Column], share: int) -> pa.Table:
     names = [column.name for column in columns]
     chosen = frame if share == _BUCKETS else frame.where(F.col(_BUCKET) < share)
-    schema = pa.schema([(column.name, to_arrow(column.type)) for column in columns])
+    schema = arrow_schema_of(columns)
     return chosen.drop(_BUCKET).toArrow().select(names).cast(schema).combine_chunks()
