@@ -117,14 +117,8 @@ def _unfit(
     table: Table, index: Index | None, mismatches: Sequence[str], check: Check = INDEX
 ) -> NotChecked:
     error = RelationMismatch("\n".join(mismatches), hint="correct the catalog, or the relation")
-    return NotChecked(
-        table=table.name,
-        check=check.name,
-        index=index.name if index else None,
-        reason=error.in_one_line,
-        incomplete=True,
-        error=error,
-    )
+    name = index.name if index else None
+    return NotChecked.because_of(error, table=table.name, check=check.name, index=name)
 
 
 def _mismatches(source: PinnedIndex) -> Iterator[str]:

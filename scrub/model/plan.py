@@ -94,6 +94,20 @@ class NotChecked:
     error: ScrubError | None = None  # what kept it from running
     snapshot: str | None = None
 
+    @classmethod
+    def because_of(
+        cls, error: ScrubError, *, table: str, check: str, index: str | None = None
+    ) -> "NotChecked":
+        """A check that should have run, but for an error."""
+        return cls(
+            table=table,
+            check=check,
+            index=index,
+            reason=error.in_one_line,
+            incomplete=True,
+            error=error,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnIndexPlan:

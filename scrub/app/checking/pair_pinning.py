@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixing the snapshots of a table in key-value layout: all relations that hold its pairs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from posixpath import normpath
 
@@ -10,7 +10,7 @@ from checks.pairs.keys import choose_keys
 from checks.pairs.plan import PAIR, STAMP, HeldPairs, PinnedPairs
 from checks.registry import INDEX, PHYSICAL, checks_of
 from scrub.app.selection import select_indexes
-from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
+from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.model.kv import DatumKind, KvTable
 from scrub.model.plan import NotChecked
 from scrub.model.relation import RelationFacts
@@ -40,12 +40,16 @@ class PairPins:
     def pin_table(self, table: Table) -> None:
         """Pin all relations of a table, or note why it cannot be checked."""
         if self.request.where is not None:
-            self._skip_all(table, WHERE_DOES_NOT_APPLY)
+            for name, subject in self._asked_for(table):
+                self._skip(table, name, subject, WHERE_DOES_NOT_APPLY)
             return
         try:
             held = [self._held(table, place, of) for place, of in self._relations(table).items()]
         except (StoreUnavailable, RelationMismatch) as error:
-            self._skip_all(table, error.in_one_line, error)
+            self.not_checked += [
+                NotChecked.because_of(error, table=table.name, check=name, index=subject)
+                for name, subject in self._asked_for(table)
+            ]
             return
         checks = checks_of(self.request, table)
         asked_for = select_indexes(table, self.request) if INDEX in checks else ()
@@ -103,30 +107,17 @@ class PairPins:
             and _place(*place) in {_place(of.store, of.relation) for of in _holders(other)}
         ]
 
-    def _skip_all(self, table: Table, reason: str, error: ScrubError | None = None) -> None:
+    def _asked_for(self, table: Table) -> Iterator[tuple[str, str | None]]:
+        """Every check of the table and what it has outcomes for."""
         for check in checks_of(self.request, table):
             for subject in check.subjects(select_indexes(table, self.request)):
-                self._skip(table, check.name, subject, reason, error)
+                yield check.name, subject
 
     def _skip(
-        self,
-        table: Table,
-        check: str,
-        index: str | None,
-        reason: str,
-        error: ScrubError | None = None,
-        snapshot: str | None = None,
+        self, table: Table, check: str, index: str | None, reason: str, snapshot: str | None = None
     ) -> None:
         self.not_checked.append(
-            NotChecked(
-                table=table.name,
-                check=check,
-                index=index,
-                reason=reason,
-                incomplete=error is not None,
-                error=error,
-                snapshot=snapshot,
-            )
+            NotChecked(table=table.name, check=check, index=index, reason=reason, snapshot=snapshot)
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from checks.check import TableCheck
+from checks.check import Check, TableCheck
 from checks.pairs.plan import PinnedPairs
 from checks.plan import PinnedIndex, PinnedTable
 from checks.registry import INDEX, checks_of
@@ -78,13 +78,13 @@ class Pins:
     def _pin_alone(self, table: Table, check: TableCheck) -> None:
         """The table at the version that was asked for; what its indexes reflect has no say."""
         if reason := check.refusal(table):
-            self._skip(table, None, reason, check.name)
+            self._skip(table, None, reason, check)
             return
         wanted = self._as_of(table.name, is_table=True)
         try:
             facts = self._pin(table.store, table.relation, wanted, table.columns)
         except (RelationMismatch, StoreUnavailable) as error:
-            self._fail(table, None, error, check=check.name)
+            self._fail(table, None, error, check)
         else:
             self.whole.append(PinnedTable(table=table, facts=facts, check=check))
 
@@ -217,28 +217,16 @@ class Pins:
         )
 
     def _fail(
-        self, table: Table, index: Index | None, error: ScrubError, check: str = INDEX.name
+        self, table: Table, index: Index | None, error: ScrubError, check: Check = INDEX
     ) -> None:
-        self._skip(table, index, error.in_one_line, check, error)
+        name = index.name if index else None
+        failed = NotChecked.because_of(error, table=table.name, check=check.name, index=name)
+        self.not_checked.append(failed)
 
-    def _skip(
-        self,
-        table: Table,
-        index: Index | None,
-        reason: str,
-        check: str = INDEX.name,
-        error: ScrubError | None = None,
-    ) -> None:
-        self.not_checked.append(
-            NotChecked(
-                table=table.name,
-                check=check,
-                index=index.name if index else None,
-                reason=reason,
-                incomplete=error is not None,
-                error=error,
-            )
-        )
+    def _skip(self, table: Table, index: Index | None, reason: str, check: Check = INDEX) -> None:
+        name = index.name if index else None
+        skipped = NotChecked(table=table.name, check=check.name, index=name, reason=reason)
+        self.not_checked.append(skipped)
 
 
 def _moment(text: str) -> datetime:
