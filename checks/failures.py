@@ -10,8 +10,6 @@ from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
 from scrub.spark.failures import plain_path, reason_of, unreadable_file, unreadable_reason
 from scrub.stores.unreadable import UnreadableSplit
 
-PARTS_SET_ASIDE_MAX = 50  # Spark's own reader finds them one failed job at a time
-
 Failure = PySparkException | UnreadableSplit | RelationMismatch | StoreUnavailable
 """A store that finds out on the driver says which split; Spark says it in a message."""
 FAILURES = (PySparkException, UnreadableSplit, RelationMismatch, StoreUnavailable)

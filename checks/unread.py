@@ -10,6 +10,7 @@ from scrub.model.defect import DefectKind
 from scrub.model.relation import RelationFacts
 
 _NAMED_MAX = 3
+PARTS_SET_ASIDE_MAX = 50  # Spark's own reader finds them one failed job at a time
 
 
 @dataclass(slots=True)
@@ -28,6 +29,13 @@ class Unread:
             for part in parts
             if part.number not in self.parts and part.relation.number not in self.relations
         )
+
+    def set_aside(self, lost: tuple[Part, str] | None) -> bool:
+        """Whether a part that was found unreadable is left out from now on."""
+        if lost is None or len(self.parts) >= PARTS_SET_ASIDE_MAX:
+            return False
+        self.parts[lost[0].number] = lost
+        return True
 
     def is_whole(self, relation: Relation) -> bool:
         """Whether every part of the relation was read."""

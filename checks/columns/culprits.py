@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from checks.columns.diagnosis import Collect, raising_row, reading_fails
-from checks.failures import PARTS_SET_ASIDE_MAX, Failure, part_not_read, reason_for
+from checks.failures import Failure, part_not_read, reason_for
 from checks.numbering import Relation, Slot
 from checks.parts import Part
 from checks.unread import Unread
@@ -31,18 +31,10 @@ class Culprits:
         if isinstance(error, SessionEnded):
             return False  # to blame is nothing of the data
         return (
-            self._unreadable_part(error, parts)
+            self.unread.set_aside(part_not_read(error, parts))
             or self._unreadable_relation(parts)
             or self._raising_expression(parts, slots)
         )
-
-    def _unreadable_part(self, error: Failure, parts: Sequence[Part]) -> bool:
-        found = part_not_read(error, parts)
-        if found is None or len(self.unread.parts) >= PARTS_SET_ASIDE_MAX:
-            return False
-        part, _ = found
-        self.unread.parts[part.number] = found
-        return True
 
     def _unreadable_relation(self, parts: Sequence[Part]) -> bool:
         for relation in {part.relation.number: part.relation for part in parts}.values():

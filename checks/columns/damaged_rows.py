@@ -18,6 +18,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from checks.columns.merge_join import without_entries
 from checks.named_defects import NamedDefects
 from checks.numbering import Relation, Slot
 from scrub.model.defect import DefectKind
@@ -72,16 +73,13 @@ def damaged_keys(
 def _as_defects(
     rows: DataFrame, slot: Slot, key: Sequence[SparkColumn], of_key: SparkColumn
 ) -> DataFrame:
-    nothing = F.lit(None).cast("array<string>")
-    return rows.select(
-        F.lit(slot.number).alias("slot"),
-        F.lit(DAMAGED).alias("kind"),
-        of_key.cast("bigint").alias("expected_copies"),
-        F.lit(0).cast("bigint").alias("actual_copies"),
-        F.array(*(text.cast("string") for text in key)).alias("primary_key"),
-        F.expr("CAST(array() AS array<string>)").alias("index_key"),
-        nothing.alias("expected"),
-        nothing.alias("actual"),
+    return without_entries(
+        rows,
+        slot.number,
+        DAMAGED,
+        copies=(of_key, 0),
+        primary_key=F.array(*(text.cast("string") for text in key)),
+        index_key=F.expr("CAST(array() AS array<string>)"),
     )
 
 

@@ -17,9 +17,7 @@ from scrub.model.defect import Value
 from scrub.spark.collecting import translated
 from scrub.spark.digest import bucket_of
 from scrub.spark.expected_values import expected_value, is_covered
-from scrub.spark.failures import (
-    condition,
-)
+from scrub.spark.failures import condition
 from scrub.spark.names import named
 from scrub.spark.text import as_text
 

@@ -172,6 +172,29 @@ def _describe(pairs: DataFrame, table: Table, index: Index, slot: int) -> DataFr
     )
 
 
+def without_entries(
+    rows: DataFrame,
+    slot: int,
+    kind: str,
+    *,
+    copies: tuple[Column, int],  # expected and actual
+    primary_key: Column,
+    index_key: Column,
+) -> DataFrame:
+    """Rows in which no entry is in question, as DEFECT_SCHEMA."""
+    nothing = F.lit(None).cast("array<string>")
+    return rows.select(
+        F.lit(slot).alias("slot"),
+        F.lit(kind).alias("kind"),
+        copies[0].cast("bigint").alias("expected_copies"),
+        F.lit(copies[1]).cast("bigint").alias("actual_copies"),
+        primary_key.alias("primary_key"),
+        index_key.alias("index_key"),
+        nothing.alias("expected"),
+        nothing.alias("actual"),
+    )
+
+
 def _stored_texts(side: str, index: Index) -> Column:
     texts = [
         as_text(F.col(f"{side}_shown.s{number}").cast(str(type_of(column))), type_of(column))

@@ -7,7 +7,7 @@ A NULL in the key never clashes, and two copies of one row are a duplicate prima
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checks.columns.merge_join import comparable
+from checks.columns.merge_join import comparable, without_entries
 from scrub.model.defect import DefectKind
 from scrub.model.table import Index, Table
 from scrub.spark.expected_values import type_of
@@ -45,17 +45,15 @@ def rows_sharing(expected: DataFrame, table: Table, index: Index, slot: int) -> 
         as_text(F.col(name).cast(str(type_of(column))), type_of(column))
         for name, column in zip(keys, index.key, strict=True)
     ]
-    return rows.select(
-        F.lit(slot).alias("slot"),
-        F.lit(DefectKind.UNIQUE_VIOLATION.value).alias("kind"),
-        F.lit(1).cast("bigint").alias("expected_copies"),
-        F.lit(1).cast("bigint").alias("actual_copies"),
-        F.col("primary_key"),
-        F.array(*key_texts).alias("index_key"),
-        # No entry is in question: what is wrong is that another row has the same key.
-        F.lit(None).cast("array<string>").alias("expected"),
-        F.lit(None).cast("array<string>").alias("actual"),
-    ).dropDuplicates(["primary_key", "index_key"])
+    sharing = without_entries(
+        rows,
+        slot,
+        DefectKind.UNIQUE_VIOLATION.value,
+        copies=(F.lit(1), 1),
+        primary_key=F.col("primary_key"),
+        index_key=F.array(*key_texts),
+    )
+    return sharing.dropDuplicates(["primary_key", "index_key"])
 
 
 def _complete(expected: DataFrame, index: Index) -> DataFrame:

@@ -21,7 +21,7 @@ from checks.columns.fault_naming import (
     worth_naming,
 )
 from checks.columns.sql_looks import SqlLook
-from checks.failures import FAILURES, PARTS_SET_ASIDE_MAX, Failure, part_not_read, reason_for
+from checks.failures import FAILURES, Failure, part_not_read, reason_for
 from checks.findings import SlotFindings
 from checks.jobs import Jobs
 from checks.numbering import Relation
@@ -86,19 +86,12 @@ class TableCheckRun:
                     rows = self._frame(look, parts)
                 (counted,) = self.jobs.rows(look.counted(rows))
             except FAILURES as error:
-                if self._set_aside(error, parts):
+                if self.unread.set_aside(part_not_read(error, parts)):
                     continue
                 self.unread.relations[relation.number] = self._reason(error)
             else:
                 self.by_sql[relation.number] = look.as_faults(counted)
             return
-
-    def _set_aside(self, error: Failure, parts: Sequence[Part]) -> bool:
-        lost = part_not_read(error, parts)
-        if lost is None or len(self.unread.parts) >= PARTS_SET_ASIDE_MAX:
-            return False
-        self.unread.parts[lost[0].number] = lost
-        return True
 
     def _reason(self, error: Failure) -> str:
         return reason_for(error, self.redact)
