@@ -9,16 +9,23 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from checks.columns.sifting import ROWS_MAX
 from checks.failures import FAILURES, reason_for
 from checks.findings import SlotFindings
 from checks.jobs import Jobs
-from checks.pairs.copies import counted_copies, first_copies, rows_that_differ
+from checks.pairs.copies import (
+    copies_among,
+    counted_copies,
+    first_copies,
+    rows_that_differ,
+    twice,
+    twice_in_parts,
+)
 from checks.pairs.entries import SparkPairs
 from checks.pairs.judging import PairJudging
 from checks.pairs.native import NativePairs
 from checks.pairs.scan import PairSpec
 from checks.pairs.table import PairTable
-from checks.pairs.twice import find_copies
 from checks.parts import Part
 from checks.registry import PHYSICAL
 from checks.riding import Reports
@@ -107,10 +114,7 @@ class PairsBeside:
         self, shown: ShownDefects, indexes: Mapping[str, SlotFindings]
     ) -> DataFrame | None:
         """Keys that are there more than once, in relations that keep no versions."""
-        if not self.parts or any(of.stamp is not None for of in self.table.relations):
-            return None
-        reader = self.read(self.parts, self.spec)
-        copies = find_copies(reader, self.spec, self.judging.pairs, self.jobs.arrow)
+        copies = self._copies()
         if copies is None:
             return None
         layout = self.judging.words.layout
@@ -129,6 +133,18 @@ class PairsBeside:
             return self.jobs.computed(rows_that_differ(copies, primary)) if differing else None
         finally:
             copies.unpersist()
+
+    def _copies(self) -> DataFrame | None:
+        """As COPIES_SCHEMA; None if there are surely none."""
+        if not self.parts or any(of.stamp is not None for of in self.table.relations):
+            return None
+        reader = self.read(self.parts, self.spec)
+        if isinstance(reader, SparkPairs):
+            return copies_among(reader.pairs(), self.spec)
+        job = reader.key_digests()
+        many = self.judging.pairs > ROWS_MAX
+        digests = twice(self.jobs.arrow(twice_in_parts(job) if many else job))
+        return copies_among(reader.pairs_of(digests), self.spec) if len(digests) else None
 
     def _show_copies(self, copies: DataFrame, primary: int, shown: ShownDefects) -> None:
         if shown.wanted == 0:

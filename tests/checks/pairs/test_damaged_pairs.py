@@ -399,7 +399,9 @@ def test_the_same_key_twice_is_told_whether_its_entries_are_too_or_not(
     assert (of_entry.primary_key, of_entry.index_key) == ({"id": 9}, {"code": 9})
     if engine is not Engine.NATIVE:
         return
-    monkeypatch.setattr("checks.pairs.twice.ROWS_MAX", 0)  # as if they were too many for the driver
+    monkeypatch.setattr(
+        "checks.pairs.beside.ROWS_MAX", 0
+    )  # as if they were too many for the driver
     alone = checked(catalog, spark, checks=("physical",))
     assert counts(alone) == {None: twice | {DefectKind.DUPLICATE_ENTRY: 2}}
     of_index = checked(catalog, spark, checks=("index",), indexes=("by_price",))
