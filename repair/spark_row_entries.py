@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from scrub.codec.arrow_types import to_arrow
 from scrub.errors import StoreUnavailable, first_line
+from scrub.model.index_shape import shape_of
 from scrub.model.table import Column, Index, Table
 from scrub.stores.base import SessionProvider
-from scrub.stores.delta.entry_making import with_types
+from scrub.stores.delta.entries import entry_schema
+from scrub.stores.delta.entry_making import entries_of_frame, with_types
 from scrub.stores.delta.row_demands import EntriesOf
+from scrub.stores.recovering import key_columns
 from scrub.stores.row_entries import RowEntries, columns_for_entries, native_row_entries
 
 _KEY = "key of row "
@@ -22,7 +24,7 @@ def entries_with_spark(session: SessionProvider) -> EntriesOf:
     def entries_of(table: Table, index: Index) -> RowEntries:
         typed = with_types(table, index, session)
         native = native_row_entries(table, typed)
-        return native or SparkRowEntries(table, typed, columns_for_entries(table, typed), session)
+        return native or SparkRowEntries(table, typed, session)
 
     return entries_of
 
@@ -33,19 +35,22 @@ class SparkRowEntries:
 
     table: Table
     index: Index
-    columns: tuple[Column, ...]
     session: SessionProvider
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return columns_for_entries(self.table, self.index)
 
     def of(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         from pyspark.errors import PySparkException
 
         from scrub.spark.collecting import collect_arrow
-        from scrub.spark.expected_values import expected_value, is_covered
         from scrub.spark.meaning import evaluating
         from scrub.spark.names import named
         from scrub.spark.types import to_struct
 
-        keys = [(f"{_KEY}{name}", name) for name in self.table.primary_key]
+        of_rows = entry_schema(key_columns(self.table))
+        of_entries = entry_schema(shape_of(self.table, self.index).columns)
         # PySpark 4 loses the rows of a table that begins with two empty chunks.
         given = rows.select([column.name for column in self.columns]).combine_chunks()
         try:
@@ -53,23 +58,16 @@ class SparkRowEntries:
                 frame = spark.createDataFrame(given, to_struct(self.columns))
                 if frame.count() != rows.num_rows:
                     raise StoreUnavailable("Spark lost rows that it was given, so nothing is known")
-                found = collect_arrow(
-                    frame.where(is_covered(self.index, None)).select(
-                        *[named(name).alias(alias) for alias, name in keys],
-                        *[expected_value(column).alias(column.name) for column in self.index.entry],
-                    )
-                )
+                keys = [named(name).alias(f"{_KEY}{name}") for name in of_rows.names]
+                found = collect_arrow(entries_of_frame(self.index, frame, keys))
         except PySparkException as error:
             raise StoreUnavailable(
                 f"entries of {self.table.name}.{self.index.name} could not be made: "
                 f"{first_line(error)}",
                 hint="nothing of this batch was written: correct the row, or leave it out",
             ) from error
-        of_rows = [(name, to_arrow(self.table.column(name).type)) for _, name in keys]
-        entries = [(c.name, to_arrow(c.type)) for c in self.index.entry if c.type is not None]
+        rows_found = found.select([f"{_KEY}{name}" for name in of_rows.names])
         return (
-            found.select([alias for alias, _ in keys])
-            .rename_columns([name for _, name in keys])
-            .cast(pa.schema(of_rows)),
-            found.select([name for name, _ in entries]).cast(pa.schema(entries)),
+            rows_found.rename_columns(of_rows.names).cast(of_rows),
+            found.select(of_entries.names).cast(of_entries),
         )

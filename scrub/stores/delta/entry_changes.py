@@ -19,12 +19,15 @@ from scrub.stores.delta.entries import Expected
 from scrub.stores.delta.files import NewFiles
 from scrub.stores.delta.images import WholeEntries
 from scrub.stores.delta.journal import EventKind
-from scrub.stores.delta.journalled import BatchContents, commit_journalled, undone_contents
-from scrub.stores.delta.lake import Lake
+from scrub.stores.delta.journalled import (
+    BatchContents,
+    Decided,
+    JournalledCommits,
+    undone_contents,
+)
 from scrub.stores.delta.repair_hindrances import require_staying
 from scrub.stores.delta.row_demands import Demanded, DemandSource
 from scrub.stores.delta.rows import require_columns
-from scrub.stores.delta.runs import DeltaRuns
 from scrub.stores.delta.snapshot import DeltaSnapshot
 from scrub.stores.delta.undo import Undo
 from scrub.stores.entry_states import DAMAGED, Values, with_zeros_of
@@ -43,12 +46,11 @@ class Judged:
 class EntryChanges:
     """Changes indexes of one lake, as `demands` says that they should be."""
 
-    lake: Lake
+    commits: JournalledCommits
     demands: DemandSource
-    runs: DeltaRuns
 
     def change(self, run: str, table: Table, index: Index, batch: Sequence[Action]) -> Judged:
-        """Judge, journal and commit a batch, again and again until nobody is in the way."""
+        """Judge, journal and commit a batch."""
         shape = self.demands.shape(table, index)
         order = sorted(range(len(batch)), key=lambda place: batch[place].kind.turn)
         actions = [batch[place] for place in order]
@@ -56,7 +58,7 @@ class EntryChanges:
         given = to_table([entry_of(a.after, a.before) for a in actions], shape.columns)
         judged: list[Judged] = []
 
-        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
+        def decide(snapshot: DeltaSnapshot, new: NewFiles) -> Decided:
             require_staying(snapshot)
             require_columns(snapshot, shape.columns)
             # The index was opened first: rows that its writers committed before are seen here.
@@ -76,11 +78,9 @@ class EntryChanges:
                 for number, (action, result) in enumerate(zip(actions, applied, strict=True))
                 if result.outcome is ActionOutcome.DONE
             ]
-            return commit_journalled(
-                self.runs, run, EventKind.REPAIR, index, new, found, rows, contents
-            )
+            return Decided(found, rows, contents)
 
-        self.lake.writer(index).until_committed(index.relation, attempt)
+        self.commits.commit(run, EventKind.REPAIR, index, decide)
         of_places = dict(zip(order, judged[0].applied, strict=True))
         return replace(judged[0], applied=[of_places[place] for place in range(len(batch))])
 
@@ -92,7 +92,7 @@ class EntryChanges:
         known = {
             (one.record.run, one.record.number): one
             for of in {record.run for record in records}
-            for one in self.runs.changes(of)
+            for one in self.commits.runs.changes(of)
             if one.record.index == index.name
         }
         undo = Undo(
@@ -103,17 +103,14 @@ class EntryChanges:
         keys = undo.rows(shape.columns)
         applied: list[Applied] = []
 
-        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
+        def decide(snapshot: DeltaSnapshot, _: NewFiles) -> Decided:
             require_staying(snapshot)
             found = WholeEntries.find(snapshot, shape, keys)
             applied[:] = undo.judge(found.states)
-            contents = undone_contents(records, applied)
             rows = undo.rows(found.whole.columns)
-            return commit_journalled(
-                self.runs, run, EventKind.UNDO, index, new, found, rows, contents
-            )
+            return Decided(found, rows, undone_contents(records, applied))
 
-        self.lake.writer(index).until_committed(index.relation, attempt)
+        self.commits.commit(run, EventKind.UNDO, index, decide)
         return applied
 
 

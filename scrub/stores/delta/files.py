@@ -28,6 +28,7 @@ from scrub.stores.delta.snapshot import DeltaSnapshot, SnapshotFile
 from scrub.stores.files import parquet_columns
 from scrub.stores.files.parquet_scan import open_parquet, problem_with_file
 from scrub.stores.files.partition_values import partition_text
+from scrub.stores.in_parallel import in_parallel
 from scrub.stores.locations import join, open_file, open_filesystem
 from scrub.stores.unreadable import UnreadableSplit
 
@@ -81,6 +82,16 @@ class NewFiles:
             draft = _Draft(rows.left, add)
         if draft.add is not None:
             self.adds.append(draft.add)
+
+    def write_without(self, places: Iterable[tuple[SnapshotFile, int]]) -> list[SnapshotFile]:
+        """Files without some of their rows; the files whose place these take."""
+        gone: dict[str, list[int]] = {}
+        files: dict[str, SnapshotFile] = {}
+        for file, row in places:
+            files[file.path] = file
+            gone.setdefault(file.path, []).append(row)
+        in_parallel(lambda path: self.write_again(files[path], gone[path]), list(gone))
+        return list(files.values())
 
     def draft(self, file: SnapshotFile, columns: Sequence[Column], leaving: Leaving) -> None:
         """Show all rows of a file, and write it again meanwhile if some leave it early on.

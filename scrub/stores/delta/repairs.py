@@ -23,6 +23,7 @@ from scrub.stores.delta.entries import find_entries
 from scrub.stores.delta.entry_changes import EntryChanges
 from scrub.stores.delta.holders import Holder
 from scrub.stores.delta.journal import DeltaJournal
+from scrub.stores.delta.journalled import JournalledCommits
 from scrub.stores.delta.lake import Lake
 from scrub.stores.delta.repair_hindrances import hindrances_of
 from scrub.stores.delta.row_demands import (
@@ -32,11 +33,11 @@ from scrub.stores.delta.row_demands import (
     RowDemands,
     entries_without_spark,
 )
-from scrub.stores.delta.rows import find_rows, key_columns, require_columns
+from scrub.stores.delta.rows import find_rows, require_columns
 from scrub.stores.delta.runs import DeltaRuns
 from scrub.stores.entry_states import Values, comparable, identity
 from scrub.stores.locations import normalise
-from scrub.stores.recovering import entries_by_key, key_names, plain_shape
+from scrub.stores.recovering import entries_by_key, key_columns, key_names, plain_shape
 from scrub.stores.repairing import Applied, Change, Reason, changes_of_actions, is_in_order
 
 _LOOKS_MAX = 10
@@ -63,9 +64,11 @@ class DeltaRepairs:
         self._lake = Lake(store, *others, sleep=sleep)
         self._holder: Holder | None = None
         journal = DeltaJournal(normalise(store.path or "."), dict(store.options), sleep)
-        self._runs = DeltaRuns(journal, self._lake.open)
+        self._runs = DeltaRuns(journal, self._lake)
+        self._maker = entries_of
         self._demands = demands(self._lake) if demands else RowDemands(self._lake, entries_of)
-        self._changes = EntryChanges(self._lake, self._demands, self._runs)
+        self._commits = JournalledCommits(self._lake, self._runs)
+        self._changes = EntryChanges(self._commits, self._demands)
 
     def close(self) -> None:
         """Release the table, also when the run was cut off."""

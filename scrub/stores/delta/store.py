@@ -4,8 +4,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from scrub.errors import RelationMismatch, StoreUnavailable, first_line
 from scrub.model.relation import RelationFacts, Snapshot, Splits
 from scrub.model.request import AsOf
@@ -15,11 +13,9 @@ from scrub.stores.base import Following, SessionProvider
 from scrub.stores.delta.features import unsupported
 from scrub.stores.delta.log import LogFiles, list_log, openable, version_at
 from scrub.stores.delta.marks import BuildState, build_state, followed_version
-from scrub.stores.delta.snapshot import open_snapshot, resolve
+from scrub.stores.delta.snapshot import files_of, open_snapshot
 from scrub.stores.delta.source import load_delta, pin_delta_source
-from scrub.stores.files.data_files import DataFile
 from scrub.stores.files.parquet_files import estimate_rows, split_files
-from scrub.stores.files.partition_values import partition_text
 from scrub.stores.files.partitioned_frame import partitioned_frame
 from scrub.stores.files.spark_files import whole_files
 from scrub.stores.files.typed_formats import parquet_loader
@@ -152,35 +148,19 @@ class DeltaStore:
                     f"Delta table {relation} is partitioned by the binary column {name}: writers "
                     "disagree on how such values are spelled, so they cannot be read"
                 )
-        files, rows = _files(uri, table)
-        splits = split_files(files, rows, self.options)
+        files = files_of(uri, table)
+        rows = [file.rows for file in files]
         return RelationFacts(
             store=self.name,
             relation=relation,
             snapshot=Snapshot(label=f"version {table.version()}", version=table.version()),
             columns=columns,
-            splits=splits,
+            splits=split_files(files, rows, self.options),
             rows=estimate_rows(files, rows, self.options),
             bytes=sum(file.bytes for file in files),
             native=True,
             storage_options=self.options,
         )
-
-
-def _files(uri: str, table: Any) -> tuple[list[DataFile], list[int | None]]:
-    actions = pa.table(table.get_add_actions(flatten=False)).to_pylist()
-    files = [
-        DataFile(
-            uri=resolve(uri, action["path"]),
-            bytes=action["size_bytes"],
-            partition={
-                name: partition_text(value)
-                for name, value in (action.get("partition") or {}).items()
-            },
-        )
-        for action in actions
-    ]
-    return files, [action.get("num_records") for action in actions]
 
 
 def column_type(delta_type: Any) -> ColumnType | None:
