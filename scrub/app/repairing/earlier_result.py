@@ -41,8 +41,7 @@ class EarlierResult:
         """How many defects its checks counted, whether or not it holds them; empty: all."""
         return sum(
             number
-            for check in self.checks
-            if check.table == table and (not indexes or check.index in indexes)
+            for check in self._checks_of(table, indexes)
             for kind, number in check.counts.items()
             if not kinds or kind in kinds
         )
@@ -60,17 +59,12 @@ class EarlierResult:
         self, table: str, indexes: Collection[str] = ()
     ) -> Iterator[tuple[str | None, int, str | None]]:
         """Indexes that were known to differ: how much at least, and why it has no names."""
-        for check in self.checks:
-            if check.table == table and (not indexes or check.index in indexes):
-                yield check.index, check.unnamed, check.reason
+        for check in self._checks_of(table, indexes):
+            yield check.index, check.unnamed, check.reason
 
     def not_looked_at(self, table: str, indexes: Collection[str] = ()) -> str | None:
         """Why it does not tell all defects that the table had; None if nothing says so."""
-        found = [
-            check
-            for check in self.checks
-            if check.table == table and (not indexes or check.index in indexes)
-        ]
+        found = self._checks_of(table, indexes)
         if self.checks and not found:
             of = f"index {', '.join(indexes)} of table {table}" if indexes else f"table {table}"
             return f"{self.path} has no check of {of}"
@@ -80,6 +74,10 @@ class EarlierResult:
         if found and all(check.status == "not_applicable" for check in found):
             return f"no check in {self.path} applied: {found[0].reason or 'it does not say why'}"
         return None
+
+    def _checks_of(self, table: str, indexes: Collection[str]) -> list[EarlierCheck]:
+        of_table = [check for check in self.checks if check.table == table]
+        return [check for check in of_table if not indexes or check.index in indexes]
 
 
 def read_result(path: Path) -> EarlierResult:
