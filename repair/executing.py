@@ -6,7 +6,7 @@ executor waits for open writers, and puts the entry back if its row exists now. 
 before that, its journal remains, and the next run of the same table does it first.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from repair.fitting import demand_fitting, is_fitting
 from repair.pacing import Pace
-from repair.recovering_rows import RowRecovery
+from repair.recovering_rows import AppliedBatch, RowRecovery
 from scrub.model.defect import DefectKind
 from scrub.model.journal import JournalRecord, RunRecord
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction
@@ -47,41 +47,39 @@ class Executor:
         pace = self.pace or Pace()
         rows = [action for action in actions if action.kind is ActionKind.RECOVER]
         entries = [action for action in actions if action.kind is not ActionKind.RECOVER]
-        done = self._applied(entries, pace)
+        done = self._done(self._apply(entries), pace)
         done = self._with_put_back(done)
-        recovered = self._recover(rows, len(done), pace)
+        recovered = self._done(self._rows.recover(rows), pace, len(done))
         self.store.end(self.run)
         return self._looked_over(done) + self._rows.looked_over(recovered)
 
-    def _applied(self, entries: Sequence[Action], pace: Pace) -> list[DoneAction]:
-        done: list[DoneAction] = []
+    def _apply(self, entries: Sequence[Action]) -> Iterator[AppliedBatch]:
         for index, batch in self._batches(sorted(entries, key=_place)):
-            applied = self.store.apply(self.run, self.table, index, batch)
+            yield batch, self.store.apply(self.run, self.table, index, batch)
+
+    def _done(
+        self, batches: Iterable[AppliedBatch], pace: Pace, before: int = 0
+    ) -> list[DoneAction]:
+        """What became of actions, told and paced batch by batch; so many were done before."""
+        done: list[DoneAction] = []
+        for batch, applied in batches:
             done += [
                 DoneAction(action, result.outcome, reason=result.reason)
                 for action, result in zip(batch, applied, strict=True)
             ]
-            self.tell(len(done))
+            self.tell(before + len(done))
             pace.rest(len(batch), self.rows_per_second)
         return done
 
     def _with_put_back(self, done: Sequence[DoneAction]) -> list[DoneAction]:
         """Deletes whose row came meanwhile, and whose entry was therefore put back, say so."""
-        deleted = [number for number, one in enumerate(done) if _was_deleted(one)]
-        found = self._look_again([done[number].action for number in deleted])
-        back = {number for number, is_back in zip(deleted, found, strict=True) if is_back}
+        is_back = iter(self._look_again([one.action for one in done if _was_deleted(one)]))
         return [
-            replace(one, outcome=ActionOutcome.PUT_BACK) if number in back else one
-            for number, one in enumerate(done)
+            replace(one, outcome=ActionOutcome.PUT_BACK)
+            if _was_deleted(one) and next(is_back)
+            else one
+            for one in done
         ]
-
-    def _recover(self, rows: Sequence[Action], before: int, pace: Pace) -> list[DoneAction]:
-        done: list[DoneAction] = []
-        for batch in self._rows.recover(rows):
-            done += batch
-            self.tell(before + len(done))
-            pace.rest(len(batch), self.rows_per_second)
-        return done
 
     @property
     def _rows(self) -> RowRecovery:

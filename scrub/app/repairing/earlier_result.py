@@ -10,6 +10,8 @@ from typing import Any
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 
+_ENTRIES = ("primary_key", "index_key", "expected", "actual")
+_MAY_BE_ABSENT = ("index", "key_hex", "value_hex", "column", "file")
 _REDACTED = ("[redacted]", "[redacted, differs]")
 
 
@@ -177,7 +179,7 @@ def _is_redacted(defect: Defect) -> bool:
 
 
 def _defect(record: Mapping[str, Any]) -> Defect:
-    for name in ("primary_key", "index_key", "expected", "actual"):
+    for name in _ENTRIES:
         entry = record.get(name)
         if entry is None:
             continue
@@ -189,15 +191,7 @@ def _defect(record: Mapping[str, Any]) -> Defect:
     return Defect(
         kind=DefectKind(record["kind"]),
         table=record["table"],
-        index=record.get("index"),
-        primary_key=record.get("primary_key"),
-        index_key=record.get("index_key"),
-        expected=record.get("expected"),
-        actual=record.get("actual"),
         snapshot=record.get("snapshot") or "",
         detail=record.get("detail") or "",
-        key_hex=record.get("key_hex"),
-        value_hex=record.get("value_hex"),
-        column=record.get("column"),
-        file=record.get("file"),
+        **{name: record.get(name) for name in (*_ENTRIES, *_MAY_BE_ABSENT)},
     )

@@ -83,7 +83,7 @@ def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> Cl
 
             return RecoveringPostgres(store)
         case "delta", False:
-            from repair.spark_row_entries import entries_with_spark
+            from scrub.stores.delta.entry_making import entries_with_spark
             from scrub.stores.delta.recovery import RecoveringDelta
 
             return RecoveringDelta(store, entries_of=entries_with_spark(session))

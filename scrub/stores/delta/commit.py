@@ -2,6 +2,7 @@
 """Committing files as the version that follows the one that was read, or not at all."""
 
 import random
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def commit_next(snapshot: DeltaSnapshot, actions: Sequence[Any], mark: Mark | No
 def until_committed(
     relation: str,
     attempt: Callable[[], bool],
-    sleep: Callable[[float], None],
+    sleep: Callable[[float], None] = time.sleep,
     hint: str | None = None,
 ) -> None:
     """Try to commit until nobody else comes first; raises StoreUnavailable after many times."""

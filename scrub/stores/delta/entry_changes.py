@@ -22,12 +22,13 @@ from scrub.stores.delta.journal import EventKind
 from scrub.stores.delta.journalled import (
     BatchContents,
     Decided,
-    JournalledCommits,
+    commit_journalled,
     undone_contents,
 )
 from scrub.stores.delta.repair_hindrances import require_staying
 from scrub.stores.delta.row_demands import Demanded, DemandSource
 from scrub.stores.delta.rows import require_columns
+from scrub.stores.delta.runs import DeltaRuns
 from scrub.stores.delta.snapshot import DeltaSnapshot
 from scrub.stores.delta.undo import Undo
 from scrub.stores.entry_states import DAMAGED, Values, with_zeros_of
@@ -46,7 +47,7 @@ class Judged:
 class EntryChanges:
     """Changes indexes of one lake, as `demands` says that they should be."""
 
-    commits: JournalledCommits
+    runs: DeltaRuns
     demands: DemandSource
 
     def change(self, run: str, table: Table, index: Index, batch: Sequence[Action]) -> Judged:
@@ -80,7 +81,7 @@ class EntryChanges:
             ]
             return Decided(found, rows, contents)
 
-        self.commits.commit(run, EventKind.REPAIR, index, decide)
+        commit_journalled(self.runs, run, EventKind.REPAIR, index, decide)
         of_places = dict(zip(order, judged[0].applied, strict=True))
         return replace(judged[0], applied=[of_places[place] for place in range(len(batch))])
 
@@ -92,7 +93,7 @@ class EntryChanges:
         known = {
             (one.record.run, one.record.number): one
             for of in {record.run for record in records}
-            for one in self.commits.runs.changes(of)
+            for one in self.runs.changes(of)
             if one.record.index == index.name
         }
         undo = Undo(
@@ -110,7 +111,7 @@ class EntryChanges:
             rows = undo.rows(found.whole.columns)
             return Decided(found, rows, undone_contents(records, applied))
 
-        self.commits.commit(run, EventKind.UNDO, index, decide)
+        commit_journalled(self.runs, run, EventKind.UNDO, index, decide)
         return applied
 
 

@@ -2,24 +2,28 @@
 """Making the entries that an index has for rows in files, exactly as checks expect them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from scrub.errors import first_line
+from scrub.errors import StoreUnavailable, first_line
 from scrub.model.index_shape import shape_of
 from scrub.model.relation import Split
-from scrub.model.table import EntryColumn, Index, Table
+from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.model.types import ColumnType
 from scrub.stores.base import SessionProvider
 from scrub.stores.delta.changes import CHANGE_TYPE, CannotFollow
 from scrub.stores.delta.entries import entry_schema
 from scrub.stores.delta.lake import Lake
+from scrub.stores.delta.row_demands import EntriesOf
 from scrub.stores.files.parquet_scan import SplitReader
+from scrub.stores.recovering import key_columns
 from scrub.stores.row_entries import (
     NativeRowEntries,
+    RowEntries,
     columns_for_entries,
     native_row_entries,
     with_evident_types,
@@ -30,6 +34,9 @@ from scrub.stores.unreadable import UnreadableSplit
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
+
+
+_KEY = "key of row "
 
 
 class EntryMaker(Protocol):
@@ -106,22 +113,13 @@ class SparkEntries:
     session: SessionProvider
 
     def make(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> Iterator[pa.Table]:
-        from pyspark.errors import PySparkException
-
         from scrub.spark.collecting import collect_arrow
-        from scrub.spark.meaning import evaluating
 
         if not splits:
             return
-        try:
-            with evaluating(self.session(), self.table, self.index) as spark:
-                found = collect_arrow(self._frame(spark, splits, kinds))
-        except PySparkException as error:
-            raise CannotFollow(
-                f"entries of {self.table.name}.{self.index.name} could not be made: "
-                f"{first_line(error)}",
-                hint="if files of the table are gone (vacuum), rebuild the index",
-            ) from error
+        hint = "if files of the table are gone (vacuum), rebuild the index"
+        with made_in_spark(self.table, self.index, self.session, CannotFollow, hint) as spark:
+            found = collect_arrow(self._frame(spark, splits, kinds))
         yield found.cast(entry_schema(shape_of(self.table, self.index).columns))
 
     def _frame(
@@ -142,6 +140,28 @@ class SparkEntries:
         return entries_of_frame(self.index, rows)
 
 
+@contextmanager
+def made_in_spark(
+    table: Table,
+    index: Index,
+    session: SessionProvider,
+    failure: type[StoreUnavailable],
+    hint: str | None = None,
+) -> "Iterator[SparkSession]":
+    """A session that makes entries of an index; what Spark raises becomes the failure."""
+    from pyspark.errors import PySparkException
+
+    from scrub.spark.collecting import translated
+    from scrub.spark.meaning import evaluating
+
+    try:
+        with translated(), evaluating(session(), table, index) as spark:
+            yield spark
+    except PySparkException as error:
+        what = f"entries of {table.name}.{index.name} could not be made"
+        raise failure(f"{what}: {first_line(error)}", hint=hint) from error
+
+
 def entries_of_frame(
     index: Index, rows: "DataFrame", beside: "Sequence[SparkColumn]" = ()
 ) -> "DataFrame":
@@ -150,6 +170,52 @@ def entries_of_frame(
 
     entry = [expected_value(column).alias(column.name) for column in index.entry]
     return rows.where(is_covered(index, None)).select(*beside, *entry)
+
+
+def entries_with_spark(session: SessionProvider) -> EntriesOf:
+    """What makes entries of any index; a session is asked for only where one is needed."""
+
+    def entries_of(table: Table, index: Index) -> RowEntries:
+        typed = with_types(table, index, session)
+        native = native_row_entries(table, typed)
+        return native or SparkRowEntries(table, typed, session)
+
+    return entries_of
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRowEntries:
+    """Has Spark evaluate an index's expressions for a few rows."""
+
+    table: Table
+    index: Index
+    session: SessionProvider
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return columns_for_entries(self.table, self.index)
+
+    def of(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        from scrub.spark.collecting import collect_arrow
+        from scrub.spark.names import named
+        from scrub.spark.types import to_struct
+
+        of_rows = entry_schema(key_columns(self.table))
+        of_entries = entry_schema(shape_of(self.table, self.index).columns)
+        # PySpark 4 loses the rows of a table that begins with two empty chunks.
+        given = rows.select([column.name for column in self.columns]).combine_chunks()
+        hint = "nothing of this batch was written: correct the row, or leave it out"
+        with made_in_spark(self.table, self.index, self.session, StoreUnavailable, hint) as spark:
+            frame = spark.createDataFrame(given, to_struct(self.columns))
+            if frame.count() != rows.num_rows:
+                raise StoreUnavailable("Spark lost rows that it was given, so nothing is known")
+            keys = [named(name).alias(f"{_KEY}{name}") for name in of_rows.names]
+            found = collect_arrow(entries_of_frame(self.index, frame, keys))
+        rows_found = found.select([f"{_KEY}{name}" for name in of_rows.names])
+        return (
+            rows_found.rename_columns(of_rows.names).cast(of_rows),
+            found.select(of_entries.names).cast(of_entries),
+        )
 
 
 def gone(split: Split, reason: str) -> CannotFollow:

@@ -8,11 +8,10 @@ import json
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -45,7 +44,7 @@ class _Draft:
     add: Any | None  # None: no other row is in it
 
 
-class NewFiles:
+class NewFiles(AbstractContextManager["NewFiles"]):
     """Files written for the version after a snapshot; at the end, those that no commit names go."""
 
     def __init__(self, snapshot: DeltaSnapshot) -> None:
@@ -55,15 +54,7 @@ class NewFiles:
         self._written: list[str] = []
         self._named: set[str] = set()  # what a commit names, or may name
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.discard()
 
     def write(self, entries: pa.Table) -> None:
@@ -121,10 +112,8 @@ class NewFiles:
                 continue
             uri = join(self.snapshot.uri, name)
             filesystem, path = open_filesystem(uri, self.snapshot.options)
-            try:
+            with suppress(OSError):
                 filesystem.delete_file(path)
-            except OSError:
-                continue
 
     @contextmanager
     def _rows(

@@ -83,14 +83,13 @@ class Follower:
     session: SessionProvider
     reload: Reload  # loads the index again, at a version of the table
 
-    def catch_up(self, on_step: StepListener, until: int | None = None) -> Followed:
-        """Follow to the table's latest version, or to `until`; raises CannotFollow."""
+    def catch_up(self, on_step: StepListener) -> Followed:
+        """Follow to the table's latest version; raises CannotFollow."""
         first, latest = self.shown(), self._latest()
         followed = Followed(index=self.index.name, first=first, version=first, table_version=latest)
         while True:
             followed.table_version = self._latest()
             followed.version = self.shown()
-            goal = followed.table_version if until is None else min(until, followed.table_version)
             if followed.version > followed.table_version:
                 raise CannotFollow(
                     f"index {self.index.name} shows version {followed.version} of "
@@ -98,9 +97,9 @@ class Follower:
                     "the table was recreated",
                     hint="rebuild the index",
                 )
-            if followed.version >= goal:
+            if followed.version == followed.table_version:
                 return followed
-            for step in self._advance(followed.version, goal):
+            for step in self._advance(followed.version, followed.table_version):
                 followed.steps.append(step)
                 followed.version = step.version
                 on_step(step)

@@ -6,7 +6,6 @@ on still holds when it is there. The number of that version is the event's own: 
 """
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -64,12 +63,9 @@ class Event:
 class DeltaJournal:
     """The events of all runs in one lake."""
 
-    def __init__(
-        self, root: str, options: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, root: str, options: Mapping[str, str]) -> None:
         self.root = root
         self.options = options
-        self._sleep = sleep
 
     def add(
         self,
@@ -167,7 +163,7 @@ class DeltaJournal:
                 number = snapshot.version + 1
                 return attempt(snapshot)
 
-        until_committed(JOURNAL, in_latest, self._sleep)
+        until_committed(JOURNAL, in_latest)
         return number
 
 

@@ -15,7 +15,6 @@ from scrub.stores.delta.commit import Mark
 from scrub.stores.delta.files import NewFiles
 from scrub.stores.delta.images import WholeEntries
 from scrub.stores.delta.journal import EventKind
-from scrub.stores.delta.lake import Lake
 from scrub.stores.delta.runs import DeltaRuns, last_committed, repair_mark
 from scrub.stores.delta.snapshot import DeltaSnapshot
 from scrub.stores.delta.writes import commit_states
@@ -34,40 +33,33 @@ class Decided:
     contents: Sequence[Content]
 
 
-@dataclass(frozen=True, slots=True)
-class JournalledCommits:
-    """Commits to relations of one lake."""
+def commit_journalled(
+    runs: DeltaRuns,
+    run: str,
+    kind: EventKind,
+    of: Index | Table,
+    decide: Callable[[DeltaSnapshot, NewFiles], Decided],
+) -> None:
+    """Decide, journal and commit, again and again until nobody is in the way."""
 
-    lake: Lake
-    runs: DeltaRuns
+    def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
+        decided = decide(snapshot, new)
+        found = decided.found
+        if not decided.contents:
+            return True
+        place = {
+            "store": of.store,
+            "relation": of.relation if found.has_changed else None,
+            "follows": last_committed(snapshot, run),
+        }
+        # Journal first: a record without a write is harmless, a write without one is not.
+        told = [{**place, **one} for one in decided.contents]
+        mark = Mark(repair_mark(run), runs.journal.add(run, kind, told))
+        return not found.has_changed or commit_states(
+            new, found.whole, found.found, found.states, decided.rows, mark
+        )
 
-    def commit(
-        self,
-        run: str,
-        kind: EventKind,
-        of: Index | Table,
-        decide: Callable[[DeltaSnapshot, NewFiles], Decided],
-    ) -> None:
-        """Decide, journal and commit, again and again until nobody is in the way."""
-
-        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
-            decided = decide(snapshot, new)
-            found = decided.found
-            if not decided.contents:
-                return True
-            place = {
-                "store": of.store,
-                "relation": of.relation if found.has_changed else None,
-                "follows": last_committed(snapshot, run),
-            }
-            # Journal first: a record without a write is harmless, a write without one is not.
-            told = [{**place, **one} for one in decided.contents]
-            mark = Mark(repair_mark(run), self.runs.journal.add(run, kind, told))
-            return not found.has_changed or commit_states(
-                new, found.whole, found.found, found.states, decided.rows, mark
-            )
-
-        self.lake.writer(of).until_committed(of.relation, attempt)
+    runs.lake.writer(of).until_committed(of.relation, attempt)
 
 
 def undone_contents(records: Sequence[JournalRecord], applied: Sequence[Applied]) -> list[Content]:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stores of one table: its own, and those of its indexes."""
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from scrub.errors import UsageError
@@ -15,11 +14,8 @@ from scrub.stores.locations import join, normalise
 class Lake:
     """Opens relations by the name of their store."""
 
-    def __init__(
-        self, store: Store, *others: Store, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, store: Store, *others: Store) -> None:
         self._stores = {one.name: one for one in (*others, store)}
-        self._sleep = sleep
 
     def open(
         self, store: str, relation: str, version: int | None = None
@@ -38,7 +34,7 @@ class Lake:
         return join(normalise(found.path or "."), of.relation), found.options
 
     def writer(self, of: Index | Table) -> DeltaWriter:
-        return DeltaWriter(self.store(of.store), self._sleep)
+        return DeltaWriter(self.store(of.store))
 
     def store(self, name: str) -> Store:
         """The store of that name, which must be one of Delta."""

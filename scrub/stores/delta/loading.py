@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from scrub.errors import StoreUnavailable, first_line
+from scrub.errors import StoreUnavailable
 from scrub.model.index_shape import shape_of
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf
@@ -25,7 +25,12 @@ from scrub.stores.base import SessionProvider
 from scrub.stores.delta.changes import CannotFollow
 from scrub.stores.delta.commit import Mark, commit_next
 from scrub.stores.delta.entries import entry_schema, in_key_order
-from scrub.stores.delta.entry_making import NativeEntries, entries_of_frame, entry_maker
+from scrub.stores.delta.entry_making import (
+    NativeEntries,
+    entries_of_frame,
+    entry_maker,
+    made_in_spark,
+)
 from scrub.stores.delta.files import NewFiles, add_action, remove_action
 from scrub.stores.delta.lake import Lake
 from scrub.stores.delta.marks import follow_mark
@@ -110,10 +115,6 @@ class Loader:
     def _write_in_spark(
         self, snapshot: DeltaSnapshot, facts: RelationFacts
     ) -> tuple[list[Any], int, Callable[[], None]]:
-        from pyspark.errors import PySparkException
-
-        from scrub.spark.collecting import translated
-        from scrub.spark.meaning import evaluating
         from scrub.spark.names import named
 
         columns = columns_for_entries(self.table, self.index)
@@ -121,21 +122,14 @@ class Loader:
         files = max(-(-(facts.bytes or 0) // FILE_BYTES), -(-(facts.rows or 0) // FILE_ROWS), 1)
         folder = f"load-{uuid.uuid4().hex}"
         target = join(snapshot.uri, folder)
-        try:
-            with (
-                translated(),
-                evaluating(self.session(), self.table, self.index) as spark,
-                _microseconds(spark),
-            ):
-                rows = self._tables.frame(spark, facts, columns, facts.splits)
-                entries = entries_of_frame(self.index, rows)
-                ordered = entries.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
-                ordered.write.option("compression", "snappy").parquet(for_spark(target))
-        except PySparkException as error:
-            raise CannotFollow(
-                f"entries of {self.table.name}.{self.index.name} could not be made: "
-                f"{first_line(error)}"
-            ) from error
+        with (
+            made_in_spark(self.table, self.index, self.session, CannotFollow) as spark,
+            _microseconds(spark),
+        ):
+            rows = self._tables.frame(spark, facts, columns, facts.splits)
+            entries = entries_of_frame(self.index, rows)
+            ordered = entries.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
+            ordered.write.option("compression", "snappy").parquet(for_spark(target))
         filesystem, path = open_filesystem(target, snapshot.options)
         adds, total = [], 0
         for info in filesystem.get_file_info(pafs.FileSelector(path)):

@@ -23,7 +23,13 @@ from scrub.stores.delta.entries import find_entries
 from scrub.stores.delta.files import NewFiles
 from scrub.stores.delta.images import WholeEntries
 from scrub.stores.delta.journal import EventKind
-from scrub.stores.delta.journalled import Content, Decided, content_of, undone_contents
+from scrub.stores.delta.journalled import (
+    Content,
+    Decided,
+    commit_journalled,
+    content_of,
+    undone_contents,
+)
 from scrub.stores.delta.lost_rows import LostRows, hindrance
 from scrub.stores.delta.marks import followed_version
 from scrub.stores.delta.repair_hindrances import require_staying
@@ -115,7 +121,7 @@ class RecoveringDelta(DeltaRepairs):
             found = WholeEntries.find(snapshot, shape, given)
             return Decided(found, found.in_place_of(given), judge(found))
 
-        self._commits.commit(run, kind, table, decide)
+        commit_journalled(self._runs, run, kind, table, decide)
 
     def _views(
         self, snapshot: DeltaSnapshot, table: Table, actions: Sequence[Action]

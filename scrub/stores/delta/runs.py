@@ -40,7 +40,7 @@ class DeltaRuns:
 
     def __init__(self, journal: DeltaJournal, lake: Lake) -> None:
         self.journal = journal
-        self._lake = lake
+        self.lake = lake
 
     def begin(self, record: RunRecord, holder: Holder) -> None:
         content = {
@@ -117,7 +117,7 @@ class DeltaRuns:
 
     def _last(self, store: str, relation: str, run: str) -> int | None:
         try:
-            with self._lake.open(store, relation) as snapshot:
+            with self.lake.open(store, relation) as snapshot:
                 return last_committed(snapshot, run)
         except RelationMismatch:
             return None  # the index is gone, and what was done to it

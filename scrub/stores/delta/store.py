@@ -4,22 +4,22 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from scrub.errors import RelationMismatch, StoreUnavailable, first_line
+from scrub.errors import RelationMismatch, SparkUnavailable, StoreUnavailable, first_line
 from scrub.model.relation import RelationFacts, Snapshot, Splits
 from scrub.model.request import AsOf
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType, TypeName, parse_type
+from scrub.spark.types import from_spark
 from scrub.stores.base import Following, SessionProvider
 from scrub.stores.delta.features import unsupported
 from scrub.stores.delta.log import LogFiles, list_log, openable, version_at
 from scrub.stores.delta.marks import BuildState, build_state, followed_version
 from scrub.stores.delta.snapshot import files_of, open_snapshot
-from scrub.stores.delta.source import load_delta, pin_delta_source
 from scrub.stores.files.parquet_files import estimate_rows, split_files
 from scrub.stores.files.partitioned_frame import partitioned_frame
 from scrub.stores.files.spark_files import whole_files
 from scrub.stores.files.typed_formats import parquet_loader
-from scrub.stores.locations import join, normalise
+from scrub.stores.locations import for_spark, join, normalise
 from scrub.stores.neighbours import no_such_relation
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class DeltaStore:
             reason = table if isinstance(table, str) else unsupported(table)
             if reason is None:
                 return self._facts(relation, uri, table)
-        return pin_delta_source(self.name, relation, uri, version, reason, session)
+        return _pin_by_source(self.name, relation, uri, version, reason, session)
 
     def close(self) -> None:
         """Nothing is held: files stay where they are."""
@@ -70,7 +70,7 @@ class DeltaStore:
             return partitioned_frame(spark, uri, files, columns, parquet_loader(spark))
         version = facts.snapshot.version
         assert version is not None, "a Delta snapshot has a version"
-        frame = load_delta(spark, uri, version)
+        frame = _load_by_source(spark, uri, version)
         return frame.select(*[named(c.name).cast(to_spark(c.type)).alias(c.name) for c in columns])
 
     def following(self, facts: RelationFacts, table: str) -> Following:
@@ -161,6 +161,37 @@ class DeltaStore:
             native=True,
             storage_options=self.options,
         )
+
+
+def _load_by_source(spark: "SparkSession", uri: str, version: int) -> "DataFrame":
+    return spark.read.format("delta").option("versionAsOf", version).load(for_spark(uri))
+
+
+def _pin_by_source(
+    store: str, relation: str, uri: str, version: int, reason: str, session: SessionProvider
+) -> RelationFacts:
+    """Facts for a table that only Spark's source can read; an error if the source is missing."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        schema = _load_by_source(session(), uri, version).schema
+    except (PySparkException, Py4JJavaError, SparkUnavailable) as error:
+        raise RelationMismatch(
+            f"Delta table {relation} {reason}",
+            hint="let Spark's own delta source read it: put Delta's jars on its class path, "
+            "--conf spark.jars.packages=io.delta:delta-spark_2.13:VERSION",
+        ) from error
+    return RelationFacts(
+        store=store,
+        relation=relation,
+        snapshot=Snapshot(label=f"version {version}", version=version),
+        columns={field.name: from_spark(field.dataType) for field in schema.fields},
+        splits=(),
+        rows=None,
+        native=False,
+        native_reason=f"the table {reason}; Spark's delta source reads it",
+    )
 
 
 def column_type(delta_type: Any) -> ColumnType | None:

@@ -42,7 +42,6 @@ class DeltaWriter:
     """A store of Delta tables opened for writing; there is no way to write without a condition."""
 
     def __init__(self, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
-        self.name = store.name
         self.root = normalise(store.path or ".")
         self.options = dict(store.options)
         self._sleep = sleep
