@@ -9,6 +9,7 @@ crash, nobody knows whether that was done.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from repair.pacing import ChunkSize, ChunkTime
@@ -42,7 +43,7 @@ class Builder:
 
     def run(self) -> State:
         """Run until the indexes are public, or everything that was made is removed."""
-        while (state := self._state()) not in _ENDED:
+        while (state := self._patiently(lambda: self.build.state)) not in _ENDED:
             self._wait_for_writers()
             if state is State.REVERSING:
                 self.tell("removing what was made")
@@ -51,11 +52,8 @@ class Builder:
             try:
                 self._work_in(state)
             except Refused as error:
-                self._take_back(str(error))
+                self._patiently(partial(self.build.advance, State.REVERSING, str(error)))
         return state
-
-    def _take_back(self, reason: str) -> None:
-        self._patiently(lambda: self.build.advance(State.REVERSING, reason))
 
     def _work_in(self, state: State) -> None:
         match state:
@@ -125,9 +123,6 @@ class Builder:
                     self.tell(f"waiting for writers: {names}")
                     told = True
                 self.sleep(_POLL_SECONDS)
-
-    def _state(self) -> State:
-        return self._patiently(lambda: self.build.state)
 
     def _patiently(self, step: Callable[[], T], size: ChunkSize | None = None) -> T:
         return patiently(step, self.settings.wait_limit, self.build, size, self.sleep)

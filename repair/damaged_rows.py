@@ -8,8 +8,8 @@ last sound copy. So neither is written nor deleted before the row is mended.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from repair.lost_rows import key_of
 from scrub.model.defect import Defect, DefectKind
-from scrub.model.repair import Entry
 from scrub.model.table import Index, Table
 from scrub.stores.repairing import Reason
 from scrub.stores.row_entries import columns_believed
@@ -31,13 +31,13 @@ _PHYSICAL = (
 class DamagedRows:
     """The columns of each row that are damaged; None stands for the whole row."""
 
-    columns: dict[tuple[str, str], set[str | None]] = field(default_factory=dict)
+    columns: dict[tuple[str, object], set[str | None]] = field(default_factory=dict)
 
     def concern(self, defect: Defect, table: Table | None, index: Index | None) -> bool:
         """Whether an entry depends on a damaged value of its row."""
         if defect.primary_key is None or table is None or index is None:
             return False
-        damaged = self.columns.get((defect.table, _key(defect.primary_key)), set())
+        damaged = self.columns.get((defect.table, key_of(defect.primary_key)), set())
         if not damaged:
             return False
         used = {column.name for column in columns_believed(table, index)}
@@ -49,10 +49,6 @@ def damaged_rows(defects: Iterable[Defect]) -> DamagedRows:
     found = DamagedRows()
     for defect in defects:
         if defect.kind in _PHYSICAL and defect.index is None and defect.primary_key is not None:
-            place = (defect.table, _key(defect.primary_key))
+            place = (defect.table, key_of(defect.primary_key))
             found.columns.setdefault(place, set()).add(defect.column)
     return found
-
-
-def _key(key: Entry) -> str:
-    return repr(sorted(key.items()))

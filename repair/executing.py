@@ -6,22 +6,23 @@ executor waits for open writers, and puts the entry back if its row exists now. 
 before that, its journal remains, and the next run of the same table does it first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeVar
 
-from repair.fitting_records import demand_fitting, is_fitting
+from repair.fitting import demand_fitting, is_fitting
 from repair.pacing import Pace
-from repair.recovering_rows import RowRecovery
+from repair.recovering_rows import AppliedBatch, RowRecovery
 from scrub.model.defect import DefectKind
 from scrub.model.journal import JournalRecord, RunRecord
 from scrub.model.repair import Action, ActionKind, ActionOutcome, DoneAction
-from scrub.model.table import Table
+from scrub.model.table import Index, Table
 from scrub.stores.repairing import Applied, RepairingStore
 
-T = TypeVar("T")
+T = TypeVar("T", Action, JournalRecord)
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
@@ -46,59 +47,51 @@ class Executor:
         pace = self.pace or Pace()
         rows = [action for action in actions if action.kind is ActionKind.RECOVER]
         entries = [action for action in actions if action.kind is not ActionKind.RECOVER]
-        done = self._applied(entries, pace)
+        done = self._done(self._apply(entries), pace)
         done = self._with_put_back(done)
-        recovered = self._recover(rows, len(done), pace)
+        recovered = self._done(self._rows.recover(rows), pace, len(done))
         self.store.end(self.run)
         return self._looked_over(done) + self._rows.looked_over(recovered)
 
-    def _applied(self, entries: Sequence[Action], pace: Pace) -> list[DoneAction]:
+    def _apply(self, entries: Sequence[Action]) -> Iterator[AppliedBatch]:
+        for index, batch in self._batches(sorted(entries, key=_place)):
+            yield batch, self.store.apply(self.run, self.table, index, batch)
+
+    def _done(
+        self, batches: Iterable[AppliedBatch], pace: Pace, before: int = 0
+    ) -> list[DoneAction]:
+        """What became of actions, told and paced batch by batch; so many were done before."""
         done: list[DoneAction] = []
-        for index, numbers in self._batches(entries):
-            batch = [entries[number] for number in numbers]
-            applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
+        for batch, applied in batches:
             done += [
                 DoneAction(action, result.outcome, reason=result.reason)
                 for action, result in zip(batch, applied, strict=True)
             ]
-            self.tell(len(done))
+            self.tell(before + len(done))
             pace.rest(len(batch), self.rows_per_second)
         return done
 
     def _with_put_back(self, done: Sequence[DoneAction]) -> list[DoneAction]:
         """Deletes whose row came meanwhile, and whose entry was therefore put back, say so."""
-        deleted = [number for number, one in enumerate(done) if _was_deleted(one)]
-        found = self._look_again([done[number].action for number in deleted])
-        back = {number for number, is_back in zip(deleted, found, strict=True) if is_back}
+        is_back = iter(self._look_again([one.action for one in done if _was_deleted(one)]))
         return [
-            replace(one, outcome=ActionOutcome.PUT_BACK) if number in back else one
-            for number, one in enumerate(done)
+            replace(one, outcome=ActionOutcome.PUT_BACK)
+            if _was_deleted(one) and next(is_back)
+            else one
+            for one in done
         ]
-
-    def _recover(self, rows: Sequence[Action], before: int, pace: Pace) -> list[DoneAction]:
-        done: list[DoneAction] = []
-        for batch in self._rows.recover(rows):
-            done += batch
-            self.tell(before + len(done))
-            pace.rest(len(batch), self.rows_per_second)
-        return done
 
     @property
     def _rows(self) -> RowRecovery:
         return RowRecovery(self.store, self.table, self.run)
 
     def _looked_over(self, done: Sequence[DoneAction]) -> list[DoneAction]:
-        """Exactly the places that were touched, as they are now.
-
-        Results belong to an action by its number. Neither its defect nor its kind identifies it:
-        an entry in several column families is several pairs, and so several actions of one defect.
-        """
-        in_order: dict[int, bool] = {}
-        for index, numbers in self._batches([one.action for one in done]):
-            batch = [done[number].action for number in numbers]
-            found = self.store.in_order(self.table, self.table.index(index), batch)
-            in_order.update(zip(numbers, found, strict=True))
-        return [replace(one, in_order=in_order[number]) for number, one in enumerate(done)]
+        """Exactly the places that were touched, as they are now."""
+        found = self._of_each(
+            [one.action for one in done],
+            lambda index, batch: self.store.in_order(self.table, index, batch),
+        )
+        return [replace(one, in_order=is_right) for one, is_right in zip(done, found, strict=True)]
 
     def undo(self, of: str) -> list[tuple[JournalRecord, Applied]]:
         """Take back what a run did, the last change first; changes undone before are skipped."""
@@ -114,8 +107,8 @@ class Executor:
         )
         records = [record for record in self.store.journal(of) if record.undone_by is None]
         found, others = self._rows.take_back(list(reversed(records)))
-        for index, batch in self._record_batches(others):
-            applied = self.store.take_back(self.run, self.table, self.table.index(index), batch)
+        for index, batch in self._batches(others):
+            applied = self.store.take_back(self.run, self.table, index, batch)
             found += zip(batch, applied, strict=True)
             self.tell(len(found))
         self.store.end(self.run)
@@ -126,35 +119,33 @@ class Executor:
         if not deleted:
             return []
         self.store.wait_for_writers(self.table, self.wait_limit)
-        puts = [_opposite(action) for action in deleted]
-        is_back: dict[int, bool] = {}
-        for index, numbers in self._batches(puts):
-            batch = [puts[number] for number in numbers]
-            applied = self.store.apply(self.run, self.table, self.table.index(index), batch)
-            for number, result in zip(numbers, applied, strict=True):
-                is_back[number] = result.outcome is ActionOutcome.DONE
-        return [is_back[number] for number in range(len(puts))]
+        applied = self._of_each(
+            [_opposite(action) for action in deleted],
+            lambda index, batch: self.store.apply(self.run, self.table, index, batch),
+        )
+        return [result.outcome is ActionOutcome.DONE for result in applied]
 
-    def _batches(self, actions: Sequence[Action]) -> list[tuple[str, list[int]]]:
-        """The numbers of actions of one index, in the order of turns and keys, in store's batches.
+    def _of_each(
+        self, actions: Sequence[Action], ask: Callable[[Index, Sequence[Action]], Sequence[R]]
+    ) -> list[R]:
+        """The store's answer about each action; it is asked in the order of turns and keys.
 
-        A number is the only name that an action has to itself.
+        Answers belong to an action by its number. Neither its defect nor its kind identifies it:
+        an entry in several column families is several pairs, and so several actions of one defect.
         """
-        ordered = sorted(range(len(actions)), key=lambda number: _place(actions[number]))
-        return [
-            (index, batch)
-            for index, of_index in groupby(ordered, key=lambda number: actions[number].index)
-            for batch in _parts(list(of_index), self.store.batch_actions_max)
-        ]
+        numbers = sorted(range(len(actions)), key=lambda number: _place(actions[number]))
+        batches = self._batches([actions[number] for number in numbers])
+        answers = [answer for index, batch in batches for answer in ask(index, batch)]
+        found = dict(zip(numbers, answers, strict=True))
+        return [found[number] for number in range(len(actions))]
 
-    def _record_batches(
-        self, records: Sequence[JournalRecord]
-    ) -> list[tuple[str, list[JournalRecord]]]:
-        return [
-            (index, batch)
-            for index, of_index in groupby(records, key=lambda record: record.index)
-            for batch in _parts(list(of_index), self.store.batch_actions_max)
-        ]
+    def _batches(self, listed: Sequence[T]) -> Iterator[tuple[Index, list[T]]]:
+        """What comes one after the other of one index, in batches as large as the store takes."""
+        size = self.store.batch_actions_max
+        for name, of_index in groupby(listed, key=lambda one: one.index):
+            together = list(of_index)
+            for begin in range(0, len(together), size):
+                yield self.table.index(name), together[begin : begin + size]
 
     @property
     def cut_off(self) -> list[RunRecord]:
@@ -186,10 +177,6 @@ class Executor:
                     ]
                 )
             self.store.end(record.run)
-
-
-def _parts(listed: list[T], size: int) -> list[list[T]]:
-    return [listed[n : n + size] for n in range(0, len(listed), size)]
 
 
 def _place(action: Action) -> tuple[str, int, tuple[str, ...]]:

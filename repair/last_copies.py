@@ -7,29 +7,15 @@ others of the table hold the row too, it was probably lost, whichever index was 
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
+from repair.lost_rows import key_of
 from repair.refusals import refuse
 from scrub.errors import RelationMissing, ScrubError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import ActionKind, Entry, RepairPlan
 from scrub.model.table import Index, Table
 from scrub.stores.recovering import DELETE_LAST_COPIES, kept_indexes
-
-
-class EntriesByKey(Protocol):
-    """A store that finds the entries of rows, whether or not the rows are there."""
-
-    def rows_there(self, table: Table, keys: Sequence[Entry]) -> Sequence[bool]:
-        """Whether the table has a row of each primary key now."""
-
-    def entries_of(
-        self, table: Table, index: Index, keys: Sequence[Entry]
-    ) -> Sequence[Sequence[Entry]]:
-        """What an index holds of each primary key: the columns that come from the row as they are.
-
-        Raises RelationMissing if there is no such index, and another ScrubError if it cannot tell.
-        """
+from scrub.stores.repairing import EntriesByKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +45,7 @@ def siblings_of(
     absent = [key for key, is_there in zip(keys, there, strict=True) if not is_there]
     entries: list[Defect] = []
     unread: dict[str, str] = {}
-    known = {(d.index, _hashable(d.primary_key)) for d in defects if d.kind is DefectKind.DANGLING}
+    known = {(d.index, key_of(d.primary_key)) for d in defects if d.kind is DefectKind.DANGLING}
     for index in others if absent else ():
         tell(index.name)
         try:
@@ -72,7 +58,7 @@ def siblings_of(
         entries += [
             _told(table, index, key, entry)
             for key, held in zip(absent, found, strict=True)
-            if (index.name, _hashable(key)) not in known
+            if (index.name, key_of(key)) not in known
             for entry in held
         ]
     return Siblings(present, entries, unread)
@@ -94,7 +80,7 @@ def without_deletes(plan: RepairPlan, why: str) -> RepairPlan:
 
 def _dangling_keys(defects: Sequence[Defect]) -> list[Entry]:
     keys = {
-        _hashable(defect.primary_key): defect.primary_key
+        key_of(defect.primary_key): defect.primary_key
         for defect in defects
         if defect.kind is DefectKind.DANGLING and defect.primary_key
     }
@@ -113,7 +99,3 @@ def _told(table: Table, index: Index, key: Entry, entry: Entry) -> Defect:
         actual=entry,
         snapshot="",
     )
-
-
-def _hashable(key: Entry | None) -> str:
-    return repr(sorted((key or {}).items()))

@@ -6,41 +6,54 @@ read anew, since an entry that only reads well, or whose checksum is wrong, is t
 alone. What is planned here is judged once more when it is done.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
-from repair.pair_reasons import (
-    NO_SPELLING,
-    NO_VALUE,
-    NOT_SAID,
-    OF_ANOTHER_ROW,
-    OUTDATED,
-    ROW_GONE,
-    ROW_UNREADABLE,
-    WHOSE,
-)
-from repair.planning import plan_repair
+from repair.pair_places import PLACED, PairPlaces, Place, is_left_to_people
+from repair.planning import action_about
 from repair.refusals import REFUSED, refuse
 from scrub.codec.kv.pairs import INVALID
-from scrub.codec.kv.readable import columns_of
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import Action, ActionKind, Entry, RepairPlan
 from scrub.model.table import Table
-from scrub.stores.pair_demands import PairStore, entry_of_pair, pair_table
+from scrub.stores.pair_demands import PairStore, entry_of_pair
 from scrub.stores.pair_rows import TABLE, Pair, PairRows, has_no_value
 from scrub.stores.repairing import Reason
 
-_SPELLING = (
-    DefectKind.INVALID_ENCODING,
-    DefectKind.INVALID_COMPOSITE,
-    DefectKind.NONCANONICAL,
-    DefectKind.NULL_VIOLATION,
+NOT_SAID: Reason = (
+    "the defect does not say which pair it is",
+    "check again without --redact, and repair from that",
 )
-_PLACED = (
-    DefectKind.MISSING,
-    DefectKind.DANGLING,
-    DefectKind.WRONG_STORED_VALUE,
-    DefectKind.DUPLICATE_ENTRY,
+OUTDATED: Reason = (
+    "the catalog has no such index any more, or its keys begin otherwise",
+    "check again with this catalog, and repair from that",
+)
+ROW_UNREADABLE: Reason = (
+    "the row it belongs to cannot be read, is there twice, or has a value that its column cannot "
+    "have, so its entries are unknown",
+    "correct the row first: scrub check --checks physical reports what is wrong with it",
+)
+ROW_GONE: Reason = (
+    "no row asks for this entry now, or not under the key that its columns have",
+    "check again, and repair from that",
+)
+WHOSE: Reason = (
+    "the bytes do not show which row the entry belongs to",
+    "remove the pair by hand, and repair again: the entry that is missing then is put",
+)
+NO_VALUE: Reason = (
+    "the table has a value that its column cannot have, and no index holds the right one",
+    "write the row again from its source, or correct the column's type in the catalog",
+)
+OF_ANOTHER_ROW: Reason = (
+    "another row's entry is under its key, and is not to be deleted",
+    "decide about that entry first; the one that is missing is put then",
+)
+NO_SPELLING: Reason = (
+    "it cannot be written again under the same key without losing what it says: its key is not in "
+    "canonical encoding, or it holds a column that the catalog does not know",
+    "write the row again with the system that owns it, or complete the catalog",
 )
 
 
@@ -56,21 +69,17 @@ def plan_pair_repair(
     `siblings` are entries in other indexes that nobody asked to repair: with one of them, several
     may agree on a row that is gone. Those are deleted only with `delete_last_copies`.
     """
-    planning = _Planning(table, store)
-    for defect in (*defects, *siblings):
-        planning.locate(defect)
-    planning.read()
-    lost = planning.lost_rows([*defects, *siblings])
-    asked = {_named(defect) for defect in defects}
+    places = PairPlaces(table, store, [*defects, *siblings])
+    lost = places.lost_rows([*defects, *siblings])
+    asked = {defect.id for defect in defects}
     of_lost = () if delete_last_copies else lost.refusals
     told = {refusal.defect for refusal in of_lost}
-    planning.make_room(defect for defect in defects if defect.id not in told)
+    chosen = [defect for defect in defects if defect.id not in told]
+    planner = _Planner(places, places.rows, _leaving(places, chosen))
     actions: dict[object, Action] = {}
-    refusals = [refusal for refusal in of_lost if refusal.defect in {name for name, _ in asked}]
-    for defect in defects:
-        if defect.id in told:
-            continue
-        for planned in planning.planned(defect):
+    refusals = [refusal for refusal in of_lost if refusal.defect in asked]
+    for defect in chosen:
+        for planned in planner.planned(defect):
             if isinstance(planned, Action):  # several defects may say the same of a pair
                 actions.setdefault(_what(planned), planned)
             else:
@@ -79,102 +88,24 @@ def plan_pair_repair(
     return RepairPlan(tuple(actions.values()), tuple(refusals), lost.lost_rows, is_lost)
 
 
-@dataclass(slots=True)
-class _Place:
-    """What a defect is about: the pair it names, and the key that it should have."""
-
-    index: str
-    pair: Pair
-    keys: tuple[bytes, ...]
-    rows: set[bytes] = field(default_factory=set)
+def _leaving(places: PairPlaces, defects: Sequence[Defect]) -> set[tuple[str, bytes]]:
+    """Where an entry goes, so that there is room for that of another row."""
+    found = [places.of(defect) for defect in defects if defect.kind is DefectKind.DANGLING]
+    return {(place.index, place.pair[0]) for place in found if place is not None}
 
 
-class _Planning:
-    def __init__(self, table: Table, store: PairStore) -> None:
-        assert table.kv is not None, "only tables in key-value layout come here"
-        self.table, self.store = table, store
-        self.rows = PairRows(table.kv)
-        self.types = {column.name: column.type for column in table.columns}
-        self.places: dict[tuple[str, str | None], _Place] = {}
-        self.there: dict[tuple[str, bytes], list[Pair]] = {}
-        self.row_pairs: dict[bytes, list[Pair]] = {}
-        self.leaving: set[tuple[str, bytes]] = set()
-
-    def locate(self, defect: Defect) -> None:
-        """Remember which pairs must be read for a defect."""
-        index = defect.index or TABLE
-        known = index == TABLE or any(index == of.name for of in self.table.indexes)
-        if not known or defect.key_hex is None or self._is_left(defect):
-            return
-        try:
-            pair = bytes.fromhex(defect.key_hex), bytes.fromhex(defect.value_hex or "")
-        except ValueError:
-            return
-        if not self.rows.is_key_of(index, pair[0]):
-            return  # the catalog has given the index another number since, or the file is wrong
-        spelled = None if index == TABLE else self.rows.canonical(index, pair)
-        keys = dict.fromkeys([pair[0], *([] if spelled is None else [spelled[0]])])
-        self.places[_named(defect)] = _Place(index, pair, tuple(keys))
-
-    def read(self) -> None:
-        """Everything at once: what is in the places, and the rows that this tells."""
-        seen = pair_table(self.table)
-        for index in {place.index for place in self.places.values()}:
-            of_index = [place for place in self.places.values() if place.index == index]
-            keys = dict.fromkeys(key for place in of_index for key in place.keys)
-            for pair in self.store.pairs_at(seen, index, list(keys)):
-                self.there.setdefault((index, pair[0]), []).append(pair)
-            for place in of_index if index != TABLE else ():
-                pairs = [p for key in place.keys for p in self.there.get((index, key), ())]
-                for pair in (place.pair, *pairs):
-                    place.rows |= self.rows.rows_told(index, pair)
-        rows = {row for place in self.places.values() for row in place.rows}
-        of_keys = {key: row for row in rows for key in self.rows.row_keys(row)}
-        self.row_pairs = {row: [] for row in rows}
-        for pair in self.store.pairs_at(seen, TABLE, list(of_keys)) if of_keys else ():
-            self.row_pairs[of_keys[pair[0]]].append(pair)
-
-    def make_room(self, defects: Iterable[Defect]) -> None:
-        """Remember where an entry goes, so that there is room for that of another row."""
-        for defect in defects:
-            place = self.places.get(_named(defect))
-            if place is not None and defect.kind is DefectKind.DANGLING:
-                self.leaving.add((place.index, place.pair[0]))
-
-    def lost_rows(self, defects: Sequence[Defect]) -> RepairPlan:
-        """Rows that several indexes agree on, with the refusal of every entry that tells them."""
-        located = [defect for defect in defects if _named(defect) in self.places]
-        present = [
-            (defect.table, defect.primary_key)
-            for defect in located
-            if defect.primary_key is not None and self._has_row(self.places[_named(defect)])
-        ]
-        entries: dict[tuple[DefectKind, str, bytes], list[Defect]] = {}
-        for defect in sorted(located, key=lambda one: one.key_hex or ""):
-            place = self.places[_named(defect)]
-            stem = self.rows.without_family(place.index, place.pair[0])
-            entries.setdefault((defect.kind, place.index, stem), []).append(defect)
-        families = {found[0].id: found for found in entries.values()}
-        told = [_told_together(found) for found in entries.values()]
-        plan = plan_repair(told, {self.table.name: self.table}, present)
-        keys = [row.primary_key for row in plan.lost_rows]
-        of_lost = [
-            refuse(defect, (refusal.reason, refusal.remedy))
-            for refusal in plan.refusals
-            if refusal.defect_kind is DefectKind.DANGLING and refusal.primary_key in keys
-            for defect in families[refusal.defect]
-        ]
-        return replace(plan, actions=(), refusals=tuple(of_lost))
-
-    def _has_row(self, place: _Place) -> bool:
-        return any(self.row_pairs[row] for row in place.rows)
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    places: PairPlaces
+    rows: PairRows
+    leaving: AbstractSet[tuple[str, bytes]]
 
     def planned(self, defect: Defect) -> Iterator[Action | Reason]:
-        if self._is_left(defect):
+        if is_left_to_people(defect):
             is_value = defect.column is not None and defect.kind is DefectKind.INVALID_ENCODING
             yield NO_VALUE if is_value else REFUSED.get(defect.kind, OUTDATED)
             return
-        place = self.places.get(_named(defect))
+        place = self.places.of(defect)
         if place is None:
             yield NOT_SAID if defect.key_hex is None else OUTDATED
         elif place.index == TABLE:
@@ -184,15 +115,9 @@ class _Planning:
         else:
             yield from self._entries(defect, place)
 
-    def _is_left(self, defect: Defect) -> bool:
-        """Kinds that nobody but a person can decide."""
-        if defect.index is None:
-            return defect.kind is not DefectKind.NONCANONICAL
-        return defect.kind not in (*_SPELLING, *_PLACED)
-
-    def _table_pair(self, defect: Defect, place: _Place) -> Iterator[Action | Reason]:
+    def _table_pair(self, defect: Defect, place: Place) -> Iterator[Action | Reason]:
         """A pair of the table that reads well is spelled as it should be; its columns stay."""
-        for pair in _distinct(self.there.get((TABLE, place.pair[0]), ())):
+        for pair in _distinct(self.places.pairs_at(TABLE, place.pair[0])):
             if self.rows.trouble(pair) is None:
                 continue
             spelled = self.rows.rewritten(pair)
@@ -201,12 +126,11 @@ class _Planning:
             else:
                 yield self._action(ActionKind.REPLACE, defect, place, pair, spelled)
 
-    def _entries(self, defect: Defect, place: _Place) -> Iterator[Action | Reason]:
-        demands = [self.rows.demanded(place.index, self.row_pairs[row]) for row in place.rows]
-        if any(demanded is None for demanded in demands):
+    def _entries(self, defect: Defect, place: Place) -> Iterator[Action | Reason]:
+        wanted = self.places.demanded(place)
+        if wanted is None:
             yield ROW_UNREADABLE
             return
-        wanted = [pair for demanded in demands for pair in demanded or ()]
         at_key = [pair for pair in wanted if pair[0] == place.pair[0]]
         if len(at_key) > 1:
             yield REFUSED[DefectKind.UNIQUE_VIOLATION]
@@ -215,9 +139,9 @@ class _Planning:
         else:
             yield from self._unwanted(defect, place, wanted)
 
-    def _toward(self, defect: Defect, place: _Place, wanted: Pair) -> Iterator[Action | Reason]:
+    def _toward(self, defect: Defect, place: Place, wanted: Pair) -> Iterator[Action | Reason]:
         """What brings a place to hold just the pair that a row asks for."""
-        there = self.there.get((place.index, wanted[0]), [])
+        there = self.places.pairs_at(place.index, wanted[0])
         living = [pair for pair in there if not has_no_value(pair)]
         if not there:
             yield self._action(ActionKind.PUT, defect, place, None, wanted)
@@ -243,15 +167,15 @@ class _Planning:
         return self.rows.rows_told(index, pair).isdisjoint(self.rows.rows_told(index, wanted))
 
     def _unwanted(
-        self, defect: Defect, place: _Place, wanted: Sequence[Pair]
+        self, defect: Defect, place: Place, wanted: Sequence[Pair]
     ) -> Iterator[Action | Reason]:
         """A place for which no row asks; an entry under a wrong key has its right one beside."""
-        if defect.kind in _PLACED and defect.kind is not DefectKind.DANGLING:
+        if defect.kind in PLACED and defect.kind is not DefectKind.DANGLING:
             yield ROW_GONE
             return
         there = [
             pair
-            for pair in _distinct(self.there.get((place.index, place.pair[0]), ()))
+            for pair in _distinct(self.places.pairs_at(place.index, place.pair[0]))
             if not has_no_value(pair)
         ]
         for pair in there:
@@ -263,10 +187,10 @@ class _Planning:
                 return
             yield self._action(ActionKind.DELETE, defect, place, pair, None)
         for pair in wanted if there else ():
-            if pair[0] in place.keys and not self.there.get((place.index, pair[0])):
+            if pair[0] in place.keys and not self.places.pairs_at(place.index, pair[0]):
                 yield self._action(ActionKind.PUT, defect, place, None, pair)
 
-    def _holds_more(self, defect: Defect, place: _Place, pair: Pair) -> bool:
+    def _holds_more(self, defect: Defect, place: Place, pair: Pair) -> bool:
         """Whether an entry holds columns that the catalog does not know, which would be lost."""
         if defect.kind is not DefectKind.NONCANONICAL:
             return False
@@ -276,40 +200,17 @@ class _Planning:
         self,
         kind: ActionKind,
         defect: Defect,
-        place: _Place,
+        place: Place,
         before: Pair | None,
         after: Pair | None,
     ) -> Action:
-        return Action(
-            kind=kind,
-            defect=defect.id,
-            defect_kind=defect.kind,
-            table=defect.table,
-            index=place.index,
-            primary_key=defect.primary_key or self._primary_key(place, after or before),
-            before=None if before is None else entry_of_pair(before),
-            after=None if after is None else entry_of_pair(after),
-        )
-
-    def _primary_key(self, place: _Place, pair: Pair | None) -> Entry | None:
-        if pair is None or has_no_value(pair):
-            return None
-        layout = self.rows.layout
-        number = layout.primary(0) if place.index == TABLE else layout.secondary(0, place.index)
-        columns = columns_of(layout, number, pair[0], pair[1] or b"", self.types)
-        key = {name: (columns or {}).get(name) for name in self.table.primary_key}
-        return None if None in key.values() else key
+        planned = action_about(defect, kind, _entry(before), _entry(after))
+        key = defect.primary_key or self.places.primary_key(place, after or before)
+        return replace(planned, primary_key=key)
 
 
-def _told_together(families: Sequence[Defect]) -> Defect:
-    """One defect of an entry; what its first family says of a column is the whole of it."""
-    columns = {n: v for one in reversed(families) for n, v in (one.actual or {}).items()}
-    return replace(families[0], actual=columns or None)
-
-
-def _named(defect: Defect) -> tuple[str, str | None]:
-    """Entries of several families of one row have the same id."""
-    return defect.id, defect.key_hex
+def _entry(pair: Pair | None) -> Entry | None:
+    return None if pair is None else entry_of_pair(pair)
 
 
 def _distinct(pairs: Sequence[Pair]) -> list[Pair]:

@@ -125,7 +125,8 @@ class _Planner:
             self.refusals.append(refuse(defect, _SHARED))
         elif place not in self._reindexed:
             self._reindexed.add(place)
-            self.actions.append(_reindex(defect, index))
+            rebuilt = action_about(defect, ActionKind.REINDEX, None, None)
+            self.actions.append(replace(rebuilt, primary_key=None))
 
     def _planned(self, defect: Defect, index: Index | None) -> Action | Reason | None:
         """None: the row is put back, and with it the entry is right."""
@@ -216,19 +217,22 @@ def _recovery(row: LostRow, table: Table, wanted: Places) -> Action | Reason:
 def _planned(defect: Defect) -> Action | Reason:
     match defect.kind:
         case DefectKind.MISSING if defect.expected is not None:
-            return _of(ActionKind.PUT, defect, None, defect.expected)
+            return action_about(defect, ActionKind.PUT, None, defect.expected)
         case DefectKind.DANGLING if defect.actual is not None:
-            return _of(ActionKind.DELETE, defect, defect.actual, None)
+            return action_about(defect, ActionKind.DELETE, defect.actual, None)
         case DefectKind.WRONG_STORED_VALUE if defect.actual and defect.expected:
-            return _of(ActionKind.REPLACE, defect, defect.actual, defect.expected)
+            return action_about(defect, ActionKind.REPLACE, defect.actual, defect.expected)
         case DefectKind.DUPLICATE_ENTRY if defect.actual is not None:
-            return _of(ActionKind.KEEP_ONE, defect, defect.actual, defect.actual)
+            return action_about(defect, ActionKind.KEEP_ONE, defect.actual, defect.actual)
         case kind if kind in REFUSED:
             return REFUSED[kind]
     return _NOT_SAID
 
 
-def _of(kind: ActionKind, defect: Defect, before: Entry | None, after: Entry | None) -> Action:
+def action_about(
+    defect: Defect, kind: ActionKind, before: Entry | None, after: Entry | None
+) -> Action:
+    """The action on the place that a defect names."""
     return Action(
         kind=kind,
         defect=defect.id,
@@ -238,16 +242,6 @@ def _of(kind: ActionKind, defect: Defect, before: Entry | None, after: Entry | N
         primary_key=defect.primary_key,
         before=before,
         after=after,
-    )
-
-
-def _reindex(defect: Defect, index: Index) -> Action:
-    return Action(
-        kind=ActionKind.REINDEX,
-        defect=defect.id,
-        defect_kind=defect.kind,
-        table=defect.table,
-        index=index.name,
     )
 
 

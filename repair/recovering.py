@@ -57,9 +57,7 @@ def _hindrance(row: LostRow, table: Table, wanted: Places) -> Reason | None:
             f"no index holds the row's {', '.join(unknown)}, which the catalog says is never NULL",
             BY_HAND,
         )
-    if (index := _clashing(table, [(t.index, t.entry) for t in row.told], wanted)) is not None:
-        return _wanted_by_another(index)
-    return None
+    return _clash(table, [(told.index, told.entry) for told in row.told], wanted)
 
 
 def not_recovered(why: Reason) -> Reason:
@@ -89,15 +87,12 @@ def settle_recoveries(
     actions = [action for action in plan.actions if action.kind is not ActionKind.RECOVER]
     refusals = list(plan.refusals)
     for action, result in zip(asked, rows.settle(table, asked), strict=True):
-        why = result
-        if isinstance(result, Action):
-            clashing = _clashing(table, result.puts, wanted)
-            if clashing is None:
-                actions.append(result)
-                continue
-            why = _wanted_by_another(clashing)
-        assert not isinstance(why, Action), "what is no action is a reason"
-        refusals += refused_recovery(action, not_recovered(why))
+        if not isinstance(result, Action):
+            refusals += refused_recovery(action, not_recovered(result))
+        elif why := _clash(table, result.puts, wanted):
+            refusals += refused_recovery(action, not_recovered(why))
+        else:
+            actions.append(result)
     return replace(plan, actions=tuple(actions), refusals=tuple(refusals))
 
 
@@ -119,21 +114,17 @@ def refused_recovery(action: Action, why: Reason) -> list[Refusal]:
     return [replace(refusal, defect=told.defect, index=told.index) for told in action.lost.told]
 
 
-def _clashing(table: Table, entries: Iterable[tuple[str, Entry]], wanted: Places) -> str | None:
-    """A unique index in which another row should have the place of one of the entries."""
+def _clash(table: Table, entries: Iterable[tuple[str, Entry]], wanted: Places) -> Reason | None:
+    """Why entries of a lost row have no place: another row should have it in a unique index."""
     for index, entry in entries:
         key = _key(table, index, entry) if index in wanted else ()
         if key in wanted.get(index, ()) and None not in key:
-            return index
+            return (
+                f"another row of the table has its key in index {index}, which is unique",
+                f"correct that row; to give it the place and delete the entries of the lost row "
+                f"for good, add {DELETE_LAST_COPIES} instead of --recover-rows",
+            )
     return None
-
-
-def _wanted_by_another(index: str) -> Reason:
-    return (
-        f"another row of the table has its key in index {index}, which is unique",
-        f"correct that row; to give it the place and delete the entries of the lost row for good, "
-        f"add {DELETE_LAST_COPIES} instead of --recover-rows",
-    )
 
 
 def _key(table: Table, index: str, entry: Entry) -> tuple[Value, ...]:

@@ -16,6 +16,9 @@ from scrub.model.table import Table
 from scrub.stores.recovering import RecoveringStore, kept_indexes, put_of
 from scrub.stores.repairing import Applied, RepairingStore
 
+AppliedBatch = tuple[Sequence[Action], Sequence[Applied]]
+"""Some actions, and what became of each."""
+
 _TAKEN_BACK = (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
 
 
@@ -27,16 +30,12 @@ class RowRecovery:
     table: Table
     run: str
 
-    def recover(self, actions: Sequence[Action]) -> Iterator[list[DoneAction]]:
+    def recover(self, actions: Sequence[Action]) -> Iterator[AppliedBatch]:
         """Every recovery, batch by batch."""
         size = self.store.batch_actions_max
         for begin in range(0, len(actions), size):
             batch = actions[begin : begin + size]
-            applied = self._rows.recover(self.run, self.table, batch)
-            yield [
-                DoneAction(action, result.outcome, reason=result.reason)
-                for action, result in zip(batch, applied, strict=True)
-            ]
+            yield batch, self._rows.recover(self.run, self.table, batch)
 
     def looked_over(self, done: Sequence[DoneAction]) -> list[DoneAction]:
         """Whether every index agrees with the table about each row now."""

@@ -113,8 +113,8 @@ class Worker:
             if step.finished:
                 return ()
             self._pace.rest(step.rows, step.rows_per_second)
-            if step.paused:
-                self._wait_out_the_pause()
+            while step.paused and self._patiently(lambda: self.build.paused):
+                self.sleep(_IDLE_SECONDS)
 
     def _step(self, phase: str, number: int) -> Step:
         rows = self._pace.most(self._size.rows)
@@ -127,10 +127,6 @@ class Worker:
         if not step.slow:
             self._size.took(step.rows, time.monotonic() - began)
         return step
-
-    def _wait_out_the_pause(self) -> None:
-        while self._patiently(lambda: self.build.paused):
-            self.sleep(_IDLE_SECONDS)
 
     def _patiently(self, step: Callable[[], T]) -> T:
         return patiently(step, self.settings.wait_limit, self.build, self._size, self.sleep)

@@ -13,7 +13,7 @@ from typing import Protocol
 from scrub.model.defect import Value
 from scrub.model.types import ColumnType, TypeName
 from scrub.stores.postgres.column_types import sql_type
-from scrub.stores.postgres.quoting import identifier, literal
+from scrub.stores.postgres.quoting import literal
 
 
 class Unsayable(ValueError):
@@ -40,9 +40,6 @@ class Dialect(Protocol):
 
     def locking(self, relations: Sequence[str]) -> tuple[str, ...]:
         """Statements that keep other writers away until the transaction ends."""
-
-    def name(self, name: str) -> str:
-        """A name, quoted."""
 
     def compared(self, value: Value, of_type: ColumnType) -> str:
         """A literal to compare with, of exactly this type; raises Unsayable."""
@@ -72,9 +69,6 @@ class Postgres:
             "SET LOCAL lock_timeout = '10s'",
             f"LOCK TABLE {listed} IN SHARE ROW EXCLUSIVE MODE",
         )
-
-    def name(self, name: str) -> str:
-        return identifier(name)
 
     def compared(self, value: Value, of_type: ColumnType) -> str:
         assigned = self.assigned(value, of_type)
@@ -120,9 +114,6 @@ class Derby:
 
     def locking(self, relations: Sequence[str]) -> tuple[str, ...]:
         return tuple(f"LOCK TABLE {relation} IN EXCLUSIVE MODE" for relation in relations)
-
-    def name(self, name: str) -> str:
-        return identifier(name)
 
     def compared(self, value: Value, of_type: ColumnType) -> str:
         return self.assigned(value, of_type)

@@ -12,6 +12,7 @@ from scrub.errors import RelationMismatch, UsageError
 from scrub.model.index_shape import shape_of
 from scrub.model.table import Index, Nulls, Store, Table
 from scrub.model.types import ColumnType, TypeName
+from scrub.stores.postgres.quoting import identifier, literal
 
 if TYPE_CHECKING:
     import psycopg
@@ -31,7 +32,6 @@ def sql_target(store: Store, table: Table, index: Index) -> SqlTarget | str:
 def _in_postgres(store: Store, table: Table, index: Index) -> SqlTarget:
     from scrub.stores.postgres.column_types import value_of
     from scrub.stores.postgres.connections import SEARCH_PATH, connect, conninfo_of
-    from scrub.stores.postgres.quoting import identifier, literal
     from scrub.stores.postgres.relations import columns_of, find_relation
 
     schema = store.schema or "public"
@@ -77,7 +77,6 @@ def _row_in_postgres(
     """The table's rows; `types` are those of the index's columns, as the server shows them."""
     from scrub.stores.postgres.column_types import value_of
     from scrub.stores.postgres.entry_sql import entry_sql
-    from scrub.stores.postgres.quoting import identifier
     from scrub.stores.postgres.relations import columns_of, find_relation
 
     relation = find_relation(connection, schema, table.relation)
@@ -152,7 +151,7 @@ def _row_behind_jdbc(dialect: Dialect, table: Table, index: Index) -> RowSql | N
 
 
 def _jdbc_column(dialect: Dialect, name: str, of_type: ColumnType) -> SqlColumn:
-    quoted = dialect.name(name)
+    quoted = identifier(name)
     # Strings of PostgreSQL's citext are equal in any case, and a defect tells one of them.
     is_text = isinstance(dialect, Postgres) and of_type.name is TypeName.STRING
     return SqlColumn(quoted, f"{quoted}::text" if is_text else quoted, of_type)

@@ -15,6 +15,7 @@ from enum import StrEnum
 import pyarrow as pa
 
 from scrub.model.entry_shape import EntryShape, Tombstones
+from scrub.model.table import Column
 
 Values = tuple[Hashable, ...]
 _NAN = "not a number"  # no float, so that it equals itself only
@@ -66,6 +67,17 @@ def with_zeros_of(demanded: Sequence[Sequence[Values]], given: pa.Table) -> pa.T
             ]
             given = given.set_column(place, given.schema.field(place), pa.array(exact, column.type))
     return given
+
+
+def shape_by(names: Sequence[str], columns: Sequence[Column], relation: str) -> EntryShape:
+    """Entries that some of their columns identify, in this order, whatever else they hold."""
+    known = {column.name: column for column in columns}
+    return EntryShape(
+        relation=relation,
+        indexed=tuple(known[name] for name in names),
+        suffix=(),
+        stored=tuple(column for name, column in known.items() if name not in names),
+    )
 
 
 def identity(shape: EntryShape, values: Values) -> Values:
@@ -124,12 +136,10 @@ class EntryStates:
 
         Where the relation keeps tombstones, one takes its place.
         """
-        there = self._there(values)
-        equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
-        if equal:
+        if equal := self._equal(values):
             self._replace(equal, self._left_by(values, given), given)
             return Outcome.WRITTEN
-        absent = all(map(self._is_tombstone, there))
+        absent = all(map(self._is_tombstone, self._there(values)))
         return Outcome.UNCHANGED if absent else Outcome.CONFLICT
 
     def replace_if_equal(self, before: Values, after: Values, given: int) -> Outcome:
@@ -139,10 +149,9 @@ class EntryStates:
         """
         if identity(self.shape, before) != identity(self.shape, after):
             raise ValueError("an entry can only be replaced by one of the same key")
-        there = self._there(before)
-        equal = [held for held in there if held.values == before and not self._is_tombstone(held)]
-        if any(held.values == after for held in there):
+        if any(held.values == after for held in self._there(before)):
             return Outcome.UNCHANGED
+        equal = self._equal(before)
         if not equal:
             return Outcome.CONFLICT
         self._replace(equal, _Held(after, given=given), given)
@@ -150,9 +159,7 @@ class EntryStates:
 
     def copies(self, values: Values) -> int:
         """How many times an entry is there."""
-        return sum(
-            held.values == values and not self._is_tombstone(held) for held in self._there(values)
-        )
+        return len(self._equal(values))
 
     def has_others(self, values: Values) -> bool:
         """Whether other entries are in the place of an entry."""
@@ -162,16 +169,13 @@ class EntryStates:
 
     def keep_one(self, values: Values, given: int) -> int:
         """Remove all copies of an entry but one; how many went."""
-        there = self._there(values)
-        equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
+        equal = self._equal(values)
         self._replace(equal[1:], None, given)
         return max(0, len(equal) - 1)
 
     def add_copies(self, values: Values, given: int, copies: int) -> bool:
         """Put copies beside an entry that is there once; whether it is."""
-        there = self._there(values)
-        equal = [held for held in there if held.values == values and not self._is_tombstone(held)]
-        if len(equal) != 1:
+        if self.copies(values) != 1:
             return False
         for _ in range(copies):
             self.add(values, given)
@@ -192,12 +196,7 @@ class EntryStates:
     @property
     def new(self) -> list[tuple[int, bool]]:
         """Which of the given entries are to be written, and which of them as tombstones."""
-        return [
-            (held.given, self._is_tombstone(held))
-            for entries in self.held.values()
-            for held in entries
-            if held.given is not None
-        ]
+        return [(number, self._is_tombstone(held)) for number, held in self._given]
 
     @property
     def updates(self) -> list[tuple[int, int, bool]]:
@@ -206,18 +205,18 @@ class EntryStates:
         They are among those gone and those new, for stores that cannot change an entry in place.
         """
         return [
-            (held.instead, held.given, self._is_tombstone(held))
-            for held in self._given
-            if held.instead is not None and held.given is not None
+            (held.instead, number, self._is_tombstone(held))
+            for number, held in self._given
+            if held.instead is not None
         ]
 
     @property
     def inserts(self) -> list[tuple[int, bool]]:
         """Given entries that take nobody's place, and which of them are tombstones."""
         return [
-            (held.given, self._is_tombstone(held))
-            for held in self._given
-            if held.instead is None and held.given is not None
+            (number, self._is_tombstone(held))
+            for number, held in self._given
+            if held.instead is None
         ]
 
     @property
@@ -227,11 +226,17 @@ class EntryStates:
         return {found: by for found, by in self.gone.items() if found not in changed}
 
     @property
-    def _given(self) -> list[_Held]:
-        return [held for of in self.held.values() for held in of if held.given is not None]
+    def _given(self) -> list[tuple[int, _Held]]:
+        held = [one for of in self.held.values() for one in of]
+        return [(one.given, one) for one in held if one.given is not None]
 
     def _there(self, values: Values) -> list[_Held]:
         return self.held.get(identity(self.shape, values), [])
+
+    def _equal(self, values: Values) -> list[_Held]:
+        """The copies of an entry that are there."""
+        there = self._there(values)
+        return [held for held in there if held.values == values and not self._is_tombstone(held)]
 
     def _replace(self, old: Sequence[_Held], new: _Held | None, by: int | None) -> None:
         for held in list(old):

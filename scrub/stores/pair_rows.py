@@ -88,9 +88,7 @@ class PairRows:
     def without_family(self, index: str, key: bytes) -> bytes:
         """What the keys of all families of an entry, or of a row, have in common."""
         number = self.primary if index == TABLE else self._number(index)
-        first, last = self.layout.indexes[number, [FAMILIES_FROM, FAMILIES_TO]]
-        endings = [_family(int(n)) for n in self.layout.families[first:last, FAMILY_ID]]
-        ending = next((one for one in endings if key.endswith(one)), b"")
+        ending = next((one for one in self._endings(number) if key.endswith(one)), b"")
         return key[: len(key) - len(ending)]
 
     def trouble(self, pair: Pair) -> BadPair | None:
@@ -121,10 +119,7 @@ class PairRows:
 
     def row_keys(self, row: bytes) -> list[bytes]:
         """The keys of all pairs that a row can have."""
-        first = int(self.layout.indexes[self.primary, FAMILIES_FROM])
-        last = int(self.layout.indexes[self.primary, FAMILIES_TO])
-        families = {int(self.layout.families[n, FAMILY_ID]) for n in range(first, last)}
-        return [row + _family(family) for family in sorted(families)]
+        return [row + ending for ending in dict.fromkeys(self._endings(self.primary))]
 
     def demanded(self, index: str, pairs: Iterable[Pair]) -> list[Pair] | None:
         """The entries that the row of some pairs asks for; None if nobody can tell.
@@ -163,9 +158,7 @@ class PairRows:
         )
         if len(made) == 1:
             return made[0]
-        first, last = self.layout.indexes[number, [FAMILIES_FROM, FAMILIES_TO]]
-        endings = [_family(int(of)) for of in self.layout.families[first:last, FAMILY_ID]]
-        ending = next((one for one in endings if pair[0].endswith(one)), b"?")
+        ending = next((one for one in self._endings(number) if pair[0].endswith(one)), b"?")
         return next((one for one in made if one[0].endswith(ending)), None)
 
     def rewritten(self, pair: Pair) -> Pair | None:
@@ -249,6 +242,11 @@ class PairRows:
         end = len(_family(0))
         rows = [found[:-end] for found in keys.to_pylist() if found.endswith(_family(0))]
         return rows[0] if rows else None
+
+    def _endings(self, number: int) -> list[bytes]:
+        """What keys of an index end with, by family."""
+        first, last = self.layout.indexes[number, [FAMILIES_FROM, FAMILIES_TO]]
+        return [_family(int(family)) for family in self.layout.families[first:last, FAMILY_ID]]
 
     def _number(self, index: str) -> int:
         return self.layout.secondary(0, index)

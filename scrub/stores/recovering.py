@@ -8,7 +8,7 @@ lacks must have a free place.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
@@ -17,8 +17,10 @@ from scrub.model.entry_shape import EntryShape
 from scrub.model.journal import JournalRecord
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.model.table import Column, Index, Table
-from scrub.stores.entry_states import Values, comparable
+from scrub.stores.entry_states import Values, comparable, shape_by
 from scrub.stores.repairing import Applied, Reason
+
+T = TypeVar("T")
 
 DELETE_LAST_COPIES = "--delete-last-copies"
 """What to type to have entries deleted that are all that is left of a row."""
@@ -45,41 +47,40 @@ class RecoveringStore(Protocol):
 
 def row_shape(table: Table) -> EntryShape:
     """Rows as what they are to their table: entries that the primary key identifies."""
-    others = tuple(column for column in table.columns if column.name not in table.primary_key)
-    keys = tuple(table.column(name) for name in table.primary_key)
-    return EntryShape(relation=table.relation, indexed=keys, suffix=(), stored=others)
+    return shape_by(table.primary_key, table.columns, table.relation)
+
+
+def key_columns(table: Table) -> tuple[Column, ...]:
+    """The columns of the primary key, in its order."""
+    return tuple(table.column(name) for name in table.primary_key)
 
 
 def by_key_shape(table: Table, index: Index, shape: EntryShape) -> EntryShape:
     """An index's entries, looked for by the primary key in them."""
-    names = key_names(table, index)
-    keys = tuple(_named(shape, name) for name in names)
-    others = tuple(column for column in shape.columns if column.name not in names)
-    return EntryShape(relation=shape.relation, indexed=keys, suffix=(), stored=others)
+    return shape_by(key_names(table, index), shape.columns, shape.relation)
 
 
 def plain_shape(table: Table, index: Index) -> EntryShape:
     """An index's entries by primary key, with only what rows put there as it is."""
-    names = key_names(table, index)
     columns = [
         Column(name=column.name, type=column.type)
         for column in index.entry
         if not column.is_expression and column.type is not None
     ]
-    return EntryShape(
-        relation=index.relation,
-        indexed=tuple(column for name in names for column in columns if column.name == name),
-        suffix=(),
-        stored=tuple(column for column in columns if column.name not in names),
-    )
+    return shape_by(key_names(table, index), columns, index.relation)
 
 
 def entries_by_key(shape: EntryShape, keys: pa.Table, found: pa.Table) -> list[list[Entry]]:
     """For each primary key those of the found entries that are of it; see `plain_shape`."""
-    of_key: dict[Values, list[Entry]] = {}
-    of = comparable(found.select([column.name for column in shape.indexed]))
-    for key, entry in zip(of, from_table(found, shape.columns), strict=True):
-        of_key.setdefault(key, []).append(entry)
+    of = found.select([column.name for column in shape.indexed])
+    return by_key(keys, of, from_table(found, shape.columns))
+
+
+def by_key(keys: pa.Table, of: pa.Table, found: Sequence[T]) -> list[list[T]]:
+    """For each key, what was found of it; `of` has the key of each thing found."""
+    of_key: dict[Values, list[T]] = {}
+    for key, one in zip(comparable(of), found, strict=True):
+        of_key.setdefault(key, []).append(one)
     return [of_key.get(key, []) for key in comparable(keys)]
 
 
@@ -87,10 +88,6 @@ def key_names(table: Table, index: Index) -> list[str]:
     """What the entry calls the columns of the primary key, in its order."""
     found = {c.source: c.name for c in reversed(index.entry) if not c.is_expression}
     return [found[name] for name in table.primary_key]
-
-
-def _named(shape: EntryShape, name: str) -> Column:
-    return next(column for column in shape.columns if column.name == name)
 
 
 def kept_indexes(table: Table) -> list[Index]:

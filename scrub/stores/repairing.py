@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from scrub.codec.json_values import to_table
 from scrub.model.entry_shape import EntryShape
@@ -25,6 +25,8 @@ from scrub.stores.entry_states import (
     comparable,
     identity,
 )
+
+T = TypeVar("T")
 
 Reason = tuple[str, str]
 """Why something is not done, and what a person can do."""
@@ -44,12 +46,8 @@ class Applied:
     reason: str = ""  # where the outcome does not say it all
 
 
-@runtime_checkable
-class RepairingStore(Protocol):
-    """A store in which indexes can be repaired."""
-
-    batch_actions_max: int
-    """How many actions one batch may have."""
+class EntriesByKey(Protocol):
+    """A store that finds the entries of rows, whether or not the rows are there."""
 
     def rows_there(self, table: Table, keys: Sequence[Entry]) -> Sequence[bool]:
         """Whether the table has a row of each primary key now."""
@@ -61,6 +59,14 @@ class RepairingStore(Protocol):
 
         Raises RelationMissing if there is no such index, and another ScrubError if it cannot tell.
         """
+
+
+@runtime_checkable
+class RepairingStore(EntriesByKey, Protocol):
+    """A store in which indexes can be repaired."""
+
+    batch_actions_max: int
+    """How many actions one batch may have."""
 
     def begin(self, record: RunRecord) -> None:
         """Make the run durable before it writes anything; one at a time for each table.
@@ -143,8 +149,8 @@ def _values(shape: EntryShape, entries: Sequence[Entry | None]) -> list[Values |
     return [None if entry is None else next(values) for entry in entries]
 
 
-def entry_of(first: Entry | None, second: Entry | None) -> Entry:
-    """The first of two that is there."""
+def entry_of(first: T | None, second: T | None) -> T:
+    """The first of two entries that is there."""
     entry = first if first is not None else second
     assert entry is not None, "a change has an entry before or after it"
     return entry

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The entries that rows of a table should have, with the meaning of checks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from scrub.codec.predicate import evaluate, truth
 from scrub.codec.rejected import rejected_rows
 from scrub.model.predicate import Node, node_type
 from scrub.model.table import Column, EntryColumn, Index, Table
+from scrub.model.types import ColumnType
 
 
 class RowEntries(Protocol):
@@ -75,9 +76,18 @@ def mask_of_damaged(rows: pa.Table, columns: Sequence[Column]) -> npt.NDArray[np
 def with_evident_types(table: Table, index: Index) -> Index:
     """The index with the type of every expression that means the same in every engine."""
 
+    def evident(column: EntryColumn) -> ColumnType | None:
+        node = translate(column.source, column_types(table))
+        return None if node is None else node_type(node)
+
+    return with_types_by(index, evident)
+
+
+def with_types_by(index: Index, type_of: Callable[[EntryColumn], ColumnType | None]) -> Index:
+    """The index with the types of those of its columns that have none yet."""
+
     def typed(column: EntryColumn) -> EntryColumn:
-        node = None if column.type else translate(column.source, column_types(table))
-        return column if node is None else replace(column, type=node_type(node))
+        return column if column.type else replace(column, type=type_of(column))
 
     return replace(
         index,

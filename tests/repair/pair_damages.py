@@ -154,15 +154,18 @@ class Damage:
 
     # Entries
 
-    def lose_entry(self) -> None:
+    def _entry(self) -> tuple[str, StoredPair]:
+        """The entry of the row in one of the indexes."""
         index = self._index
-        pair = self.ground.entry(index, row(self.number))
+        return index, self.ground.entry(index, row(self.number))
+
+    def lose_entry(self) -> None:
+        index, pair = self._entry()
         new = self.chance.choice([[], [(pair[0], None)], [(pair[0], b"")]])
         self._exchange(index, pair, *new)
 
     def spoil_entry(self) -> None:
-        index = self._index
-        pair = self.ground.entry(index, row(self.number))
+        index, pair = self._entry()
         self._exchange(index, pair, self._spoiled(pair))
 
     def unfit_entry(self) -> None:
@@ -181,13 +184,11 @@ class Damage:
         self._exchange("by_email", self.ground.entry("by_email", row(self.number)), new)
 
     def move_entry(self) -> None:
-        index = self._index
-        pair = self.ground.entry(index, row(self.number))
+        index, pair = self._entry()
         self._exchange(index, pair, self._moved(pair))
 
     def copy_entry(self) -> None:
-        index = self._index
-        pair = self.ground.entry(index, row(self.number))
+        index, pair = self._entry()
         self._exchange(index, pair, pair, pair)
 
     def stray_entry(self) -> None:

@@ -17,7 +17,7 @@ from checks.pairs.report import Report
 from checks.pairs.table import PairTable
 from repair.executing import Executor
 from repair.pair_planning import plan_pair_repair
-from scrub.app.repairing.pair_stores import open_pair_repairs, seen_by_repair
+from scrub.app.repairing.stores import open_repairs, seen_by_repair
 from scrub.catalog import load_catalog
 from scrub.codec.kv.entries import Entries, entries
 from scrub.codec.kv.pairs import INVALID
@@ -27,6 +27,7 @@ from scrub.model.defect import Defect, DefectKind
 from scrub.model.kv import KvTable
 from scrub.model.repair import Action, DoneAction, RepairPlan
 from scrub.model.table import Index, Table
+from scrub.stores.base import no_session
 from tests.checks.pairs.pair_ground import INDEXES, all_pairs, kv_table, stored
 from tests.postgres_server import Database
 from tests.scrub.codec.kv.reference_pairs import encode_entry, encode_row
@@ -109,7 +110,7 @@ class PairGround(ABC):
         return list(stored(encode_row(self.kv, of_row)))
 
     def repairs(self) -> Any:
-        return open_pair_repairs(self.catalog, self.table)
+        return open_repairs(self.catalog, self.table, no_session)
 
     def plan(
         self,

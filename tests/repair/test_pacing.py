@@ -35,10 +35,21 @@ def test_a_chunk_grows_until_it_takes_as_long_as_wanted() -> None:
     assert size.rows == pytest.approx(4_000, rel=0.01)
 
 
-def test_a_chunk_at_most_doubles() -> None:
-    size = ChunkSize(0.2, rows=1_000)
-    size.took(1_000, 0.0)
-    assert size.rows == 2_000
+@pytest.mark.parametrize(
+    ("rows", "done", "seconds", "then"),
+    [
+        pytest.param(1_000, 1_000, 0.0, 2_000, id="at most doubles"),
+        pytest.param(10_000, 10_000, 0.4, 5_000, id="shrinks at once when it took too long"),
+        pytest.param(1_000, 10, 0.001, 1_000, id="the short end of a range says nothing"),
+        pytest.param(1_000, 500, 0.4, 250, id="a short one that took too long does"),
+        pytest.param(1_000, 3, 5.0, 250, id="one slow moment costs a quarter at most"),
+        pytest.param(1, 1, 0.001, 2, id="one of a row grows again"),
+    ],
+)
+def test_the_next_chunk(rows: int, done: int, seconds: float, then: int) -> None:
+    size = ChunkSize(0.2, rows=rows)
+    size.took(done, seconds)
+    assert size.rows == then
 
 
 def test_a_chunk_has_a_limit_however_fast_the_server_is() -> None:
@@ -48,30 +59,6 @@ def test_a_chunk_has_a_limit_however_fast_the_server_is() -> None:
     assert size.rows == 400_000
 
 
-def test_a_chunk_shrinks_at_once_when_it_took_too_long() -> None:
-    size = ChunkSize(0.2, rows=10_000)
-    size.took(10_000, 0.4)
-    assert size.rows == 5_000
-
-
-def test_the_short_end_of_a_range_says_nothing_about_how_much_could_be_done() -> None:
-    size = ChunkSize(0.2, rows=1_000)
-    size.took(10, 0.001)
-    assert size.rows == 1_000
-
-
-def test_a_short_chunk_that_took_too_long_does() -> None:
-    size = ChunkSize(0.2, rows=1_000)
-    size.took(500, 0.4)
-    assert size.rows == 250
-
-
-def test_one_slow_moment_costs_a_quarter_at_most() -> None:
-    size = ChunkSize(0.2, rows=1_000)
-    size.took(3, 5.0)
-    assert size.rows == 250
-
-
 def test_giving_way_makes_chunks_smaller_down_to_a_row() -> None:
     size = ChunkSize(0.2, rows=1_000)
     size.gave_way()
@@ -79,12 +66,6 @@ def test_giving_way_makes_chunks_smaller_down_to_a_row() -> None:
     for _ in range(10):
         size.gave_way()
     assert size.rows == 1
-
-
-def test_a_chunk_of_a_row_grows_again() -> None:
-    size = ChunkSize(0.2, rows=1)
-    size.took(1, 0.001)
-    assert size.rows == 2
 
 
 def test_without_a_limit_nobody_rests() -> None:

@@ -14,18 +14,19 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from repair.pair_reasons import ROW_UNREADABLE
+from repair.pair_planning import ROW_UNREADABLE
 from reports import as_json
 from reports.repairs import repair_as_text
 from scrub.app import run_check
 from scrub.app.repairing.journal import execute_undo
-from scrub.app.repairing.pair_stores import open_pair_repairs
 from scrub.app.repairing.patch import write_patch
 from scrub.app.repairing.repair import execute_repair, preview_repair
+from scrub.app.repairing.stores import open_repairs
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.repair import ActionKind, ActionOutcome, RepairRequest
 from scrub.model.request import CheckRequest
+from scrub.stores.base import no_session
 from scrub.stores.delta import journalled
 from tests.checks.pairs.pair_ground import COLUMNS, INDEXES, ONE_FAMILY, TWO_FAMILIES, row
 from tests.postgres_server import Database
@@ -303,13 +304,19 @@ def test_nothing_is_done_that_the_rows_no_longer_ask_for(make: Make) -> None:
     assert ground.pairs() == before
 
 
-def test_the_entry_of_an_insert_in_flight_is_put_back(database: Database, tmp_path: Path) -> None:
-    """Its writer found the dangling entry and put none; repair deletes it, waits, looks again."""
-    ground = DatabaseOfPairs(database, tmp_path, ONE_FAMILY)
+def with_dangling_entry(ground: PairGround) -> StoredPair:
+    """Five rows and their entries, and one entry of a row that is absent."""
     pairs = ground.sound(5)
     dangling = ground.entry("by_customer", row(50))
     pairs["by_customer"].append(dangling)
     ground.write_all(pairs)
+    return dangling
+
+
+def test_the_entry_of_an_insert_in_flight_is_put_back(database: Database, tmp_path: Path) -> None:
+    """Its writer found the dangling entry and put none; repair deletes it, waits, looks again."""
+    ground = DatabaseOfPairs(database, tmp_path, ONE_FAMILY)
+    dangling = with_dangling_entry(ground)
     actions = ground.plan().actions
     with psycopg.connect(database.url) as writer:
         writer.execute("INSERT INTO pairs VALUES (%s, %s)", ground.row_pairs(row(50))[0])
@@ -331,10 +338,7 @@ def test_a_row_that_comes_between_judgement_and_commit_keeps_its_entry(
 ) -> None:
     """In a relation that both share, the commit itself fails; else the row is looked at again."""
     lake = LakeOfPairs(tmp_path, ONE_FAMILY, indexes)
-    pairs = lake.sound(5)
-    dangling = lake.entry("by_customer", row(50))
-    pairs["by_customer"].append(dangling)
-    lake.write_all(pairs)
+    dangling = with_dangling_entry(lake)
     actions = lake.plan().actions
     commit, coming = journalled.commit_states, lake.row_pairs(row(50))
 
@@ -450,7 +454,7 @@ def test_stores_that_are_only_read_are_refused(tmp_path: Path) -> None:
 
     ground = Files(tmp_path, ONE_FAMILY)
     with pytest.raises(UsageError, match="only read"):
-        open_pair_repairs(ground.catalog, ground.table)
+        open_repairs(ground.catalog, ground.table, no_session)
 
 
 def test_a_patch_of_pairs_is_refused_by_name(tmp_path: Path) -> None:

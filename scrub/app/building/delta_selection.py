@@ -64,11 +64,11 @@ def build_of(
     catalog: Catalog, table: Table, index: Index, session: "SessionProvider" = no_session
 ) -> "DeltaBuild":
     from scrub.stores.delta.building import DeltaBuild
+    from scrub.stores.delta.lake import Lake
 
     return DeltaBuild(
         table=table,
         index=index,
-        tables=catalog.stores[table.store],
-        indexes=catalog.stores[index.store],
+        lake=Lake(catalog.stores[table.store], catalog.stores[index.store]),
         session=session,
     )

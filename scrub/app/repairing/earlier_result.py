@@ -10,6 +10,8 @@ from typing import Any
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 
+_ENTRIES = ("primary_key", "index_key", "expected", "actual")
+_MAY_BE_ABSENT = ("index", "key_hex", "value_hex", "column", "file")
 _REDACTED = ("[redacted]", "[redacted, differs]")
 
 
@@ -41,8 +43,7 @@ class EarlierResult:
         """How many defects its checks counted, whether or not it holds them; empty: all."""
         return sum(
             number
-            for check in self.checks
-            if check.table == table and (not indexes or check.index in indexes)
+            for check in self._checks_of(table, indexes)
             for kind, number in check.counts.items()
             if not kinds or kind in kinds
         )
@@ -60,17 +61,12 @@ class EarlierResult:
         self, table: str, indexes: Collection[str] = ()
     ) -> Iterator[tuple[str | None, int, str | None]]:
         """Indexes that were known to differ: how much at least, and why it has no names."""
-        for check in self.checks:
-            if check.table == table and (not indexes or check.index in indexes):
-                yield check.index, check.unnamed, check.reason
+        for check in self._checks_of(table, indexes):
+            yield check.index, check.unnamed, check.reason
 
     def not_looked_at(self, table: str, indexes: Collection[str] = ()) -> str | None:
         """Why it does not tell all defects that the table had; None if nothing says so."""
-        found = [
-            check
-            for check in self.checks
-            if check.table == table and (not indexes or check.index in indexes)
-        ]
+        found = self._checks_of(table, indexes)
         if self.checks and not found:
             of = f"index {', '.join(indexes)} of table {table}" if indexes else f"table {table}"
             return f"{self.path} has no check of {of}"
@@ -80,6 +76,10 @@ class EarlierResult:
         if found and all(check.status == "not_applicable" for check in found):
             return f"no check in {self.path} applied: {found[0].reason or 'it does not say why'}"
         return None
+
+    def _checks_of(self, table: str, indexes: Collection[str]) -> list[EarlierCheck]:
+        of_table = [check for check in self.checks if check.table == table]
+        return [check for check in of_table if not indexes or check.index in indexes]
 
 
 def read_result(path: Path) -> EarlierResult:
@@ -179,7 +179,7 @@ def _is_redacted(defect: Defect) -> bool:
 
 
 def _defect(record: Mapping[str, Any]) -> Defect:
-    for name in ("primary_key", "index_key", "expected", "actual"):
+    for name in _ENTRIES:
         entry = record.get(name)
         if entry is None:
             continue
@@ -191,15 +191,7 @@ def _defect(record: Mapping[str, Any]) -> Defect:
     return Defect(
         kind=DefectKind(record["kind"]),
         table=record["table"],
-        index=record.get("index"),
-        primary_key=record.get("primary_key"),
-        index_key=record.get("index_key"),
-        expected=record.get("expected"),
-        actual=record.get("actual"),
         snapshot=record.get("snapshot") or "",
         detail=record.get("detail") or "",
-        key_hex=record.get("key_hex"),
-        value_hex=record.get("value_hex"),
-        column=record.get("column"),
-        file=record.get("file"),
+        **{name: record.get(name) for name in (*_ENTRIES, *_MAY_BE_ABSENT)},
     )

@@ -4,15 +4,14 @@
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from repair.executing import Executor
-from repair.fitting_records import demand_fitting
+from repair.fitting import demand_fitting
 from scrub.app.lazy_spark import lazy_session
-from scrub.app.repairing.pair_stores import seen_by_repair
-from scrub.app.repairing.stores import open_repairs
+from scrub.app.repairing.stores import open_repairs, seen_by_repair
 from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import NotRepairable, UsageError
@@ -44,12 +43,8 @@ def execute_undo(
         executor = Executor(found.store, seen_by_repair(found.table), own)
         executor.tell = lambda n: on_progress(Progress(phase="undoing", rows_done=n))
         done = executor.undo(run)
-    return UndoReport(
-        of=run,
-        table=asked.table,
-        started=asked.started,
-        changes=asked.changes,
-        undone_by=asked.undone_by,
+    return replace(
+        asked,
         run=own,
         done=tuple(
             UndoneChange(

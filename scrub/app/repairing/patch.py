@@ -13,15 +13,13 @@ from repair.patch.files import demand_free, file_name, whole_directory, write_en
 from repair.patch.sql import SqlPatch, patch_as_sql, reindex_as_sql
 from repair.patch.targets import sql_target
 from scrub import __version__
-from scrub.app.repairing.pair_stores import demand_patchable
-from scrub.app.repairing.repair import Repair, opened_repair
-from scrub.app.repairing.run_options import RunOptions
+from scrub.app.repairing.repair import Repair, RunOptions, opened_repair
 from scrub.errors import UsageError
 from scrub.model.index_shape import shape_of
 from scrub.model.patch import IndexPatch, Patch
 from scrub.model.progress import Progress, ignore_progress
 from scrub.model.repair import Action, ActionKind, RepairReport, RepairRequest
-from scrub.model.table import Index
+from scrub.model.table import Index, Table
 
 
 def write_patch(
@@ -35,7 +33,7 @@ def write_patch(
         )
     demand_free(directory)
     with opened_repair(request, **options) as repair:
-        demand_patchable(repair.table)
+        _demand_patchable(repair.table)
         report = repair.previewed(in_place=False)
         if report.over_limit or not report.plan.actions:
             return report
@@ -47,6 +45,15 @@ def write_patch(
             written = replace(report, patch=patch)
             writer.write_manifest(written)
         return written
+
+
+def _demand_patchable(table: Table) -> None:
+    """Pairs have no patch: whoever applies one could not judge bytes by their row."""
+    if table.kv is not None:
+        raise UsageError(
+            f"table {table.name} is in key-value layout, of which no patch is written",
+            hint="leave out --patch to see the changes, and make them with --execute",
+        )
 
 
 class _Writer:

@@ -4,15 +4,15 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from repair.last_copies import EntriesByKey, siblings_of, without_deletes
+from repair.last_copies import siblings_of, without_deletes
 from repair.planning import plan_repair
-from scrub.app.repairing.pair_stores import plan_for_pairs
 from scrub.errors import ScrubError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.repair import RepairPlan, RepairRequest
 from scrub.model.result import RunResult, Status
 from scrub.model.table import Table
+from scrub.stores.repairing import EntriesByKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,10 @@ class Planning:
         self, chosen: Sequence[Defect], found: Sequence[Defect], looked_at: Collection[str]
     ) -> RepairPlan:
         """Nothing finds pairs by their row but a check, so the other indexes are checked."""
+        from repair.pair_planning import plan_pair_repair
+        from scrub.stores.pair_demands import PairStore
+
+        assert isinstance(self.store, PairStore), "a table of pairs is in a store of pairs"
         is_meant = self.request.delete_last_copies
         names = {index.name for index in self.table.indexes}
         is_dangling = any(defect.kind is DefectKind.DANGLING for defect in chosen)
@@ -62,7 +66,7 @@ class Planning:
             and defect.table == self.table.name
             and (defect.id, defect.key_hex) not in ids
         ]
-        plan = plan_for_pairs(chosen, self.table, self.store, siblings, is_meant)
+        plan = plan_pair_repair(chosen, self.table, self.store, siblings, is_meant)
         return plan if unread is None or is_meant else without_deletes(plan, unread)
 
     def _all_pair_defects(self) -> tuple[Sequence[Defect], str | None]:

@@ -5,26 +5,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from repair.executing import Executor
 from repair.hindered import without_hindered
 from repair.recovering import recovering, settle_recoveries
 from scrub.app.checking.tables import run_check
 from scrub.app.lazy_spark import lazy_session
-from scrub.app.repairing.asked import is_asked_for, table_asked_for
 from scrub.app.repairing.earlier_result import EarlierResult, read_result
 from scrub.app.repairing.journal import new_run
 from scrub.app.repairing.limits import over_limit, too_many_defects
-from scrub.app.repairing.pair_stores import seen_by_repair
 from scrub.app.repairing.planned import Planning, indexes_looked_at
 from scrub.app.repairing.row_presence import RowPresence
-from scrub.app.repairing.run_options import RunOptions
-from scrub.app.repairing.stores import OnlyRead, open_repairs_or_rows
-from scrub.catalog import load_catalog
-from scrub.errors import ScrubError
+from scrub.app.repairing.stores import OnlyRead, open_repairs_or_rows, seen_by_repair
+from scrub.catalog import Catalog, load_catalog
+from scrub.catalog.spelling import did_you_mean
+from scrub.errors import ScrubError, UsageError
 from scrub.model.defect import Defect
-from scrub.model.progress import Progress, ignore_progress
+from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.repair import (
     Action,
     ActionKind,
@@ -34,10 +32,22 @@ from scrub.model.repair import (
     RepairReport,
     RepairRequest,
 )
-from scrub.model.request import CheckRequest
+from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult
+from scrub.model.table import Table
 from scrub.stores.base import SessionProvider
 from scrub.stores.repairing import ReindexingStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class RunOptions(TypedDict, total=False):
+    """A session to borrow, or how to start one if a check needs it; and who hears of progress."""
+
+    spark: "SparkSession | None"
+    spark_options: SparkOptions | None
+    on_progress: ProgressListener
 
 
 def preview_repair(request: RepairRequest, **options: Unpack[RunOptions]) -> RepairReport:
@@ -62,7 +72,7 @@ class Repair:
     ) -> None:
         self.request = request
         self.catalog = load_catalog(request.catalog)
-        self.table = table_asked_for(self.catalog, request)
+        self.table = _table_asked_for(self.catalog, request)
         self.store = open_repairs_or_rows(self.catalog, self.table, session)
         if request.recover_rows:
             recovering(self.store, self.table)
@@ -111,7 +121,7 @@ class Repair:
         sizes: Mapping[str | None, int],
         looked_at: Collection[str] = (),
     ) -> RepairReport:
-        chosen = [defect for defect in defects if is_asked_for(defect, self.request)]
+        chosen = [defect for defect in defects if _is_asked_for(defect, self.request)]
         planning = Planning(
             self.request,
             self.table,
@@ -223,6 +233,38 @@ def opened_repair(request: RepairRequest, **options: Unpack[RunOptions]) -> Iter
         repair = Repair(request, session, options)
         with closing(repair.store):
             yield repair
+
+
+def _table_asked_for(catalog: Catalog, request: RepairRequest) -> Table:
+    """The table of the request; options that contradict each other are refused."""
+    table = catalog.table(request.table)
+    if request.recover_rows and request.indexes:
+        raise UsageError(
+            "--recover-rows reads all indexes, so it cannot be combined with --index",
+            hint="leave one of the two out",
+        )
+    if request.recover_rows and request.delete_last_copies:
+        raise UsageError(
+            "--recover-rows puts lost rows back, and --delete-last-copies deletes what is left of "
+            "them",
+            hint="choose one of the two",
+        )
+    known = [index.name for index in table.indexes]
+    for name in request.indexes:
+        if name not in known:
+            raise UsageError(
+                f"there is no index {name} of {table.name}",
+                hint=did_you_mean(name, known, "indexes"),
+            )
+    return table
+
+
+def _is_asked_for(defect: Defect, request: RepairRequest) -> bool:
+    return (
+        defect.table == request.table
+        and (not request.indexes or defect.index in request.indexes)
+        and (not request.kinds or defect.kind in request.kinds)
+    )
 
 
 def _sizes(result: RunResult) -> dict[str | None, int]:

@@ -11,12 +11,13 @@ import pyarrow as pa
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.json_values import to_table
 from scrub.errors import StoreUnavailable, first_line
+from scrub.model.entry_shape import EntryShape
 from scrub.model.repair import Entry
-from scrub.model.table import Column, Index, Store, Table
+from scrub.model.table import Index, Store, Table
 from scrub.model.types import TypeName
 from scrub.stores.base import SessionProvider
-from scrub.stores.entry_states import comparable
-from scrub.stores.recovering import entries_by_key, plain_shape
+from scrub.stores.entry_states import comparable, shape_by
+from scrub.stores.recovering import entries_by_key, key_columns, plain_shape
 
 if TYPE_CHECKING:
     from scrub.stores.delta.repairs import DeltaRepairs
@@ -37,11 +38,9 @@ class RowPresence:
         if (opened := _keyed(self.store)) is not None:
             with closing(opened):
                 return opened.rows_there(table, keys)
-        columns = [table.column(name) for name in table.primary_key]
-        wanted = to_table(keys, columns)
-        there = set(
-            comparable(self._found(self.store, table, table.relation, (columns, ()), wanted))
-        )
+        wanted = to_table(keys, key_columns(table))
+        shape = shape_by(table.primary_key, key_columns(table), table.relation)
+        there = set(comparable(self._found(self.store, table, shape, wanted)))
         return [key in there for key in comparable(wanted)]
 
     def entries_of(
@@ -53,21 +52,14 @@ class RowPresence:
             with closing(opened):
                 return opened.entries_of(table, index, keys)
         shape = plain_shape(table, index)
-        wanted = to_table(keys, [table.column(name) for name in table.primary_key])
-        found = self._found(store, table, index.relation, (shape.indexed, shape.stored), wanted)
+        wanted = to_table(keys, key_columns(table))
+        found = self._found(store, table, shape, wanted)
         return entries_by_key(shape, wanted, found)
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _found(
-        self,
-        store: Store,
-        table: Table,
-        relation: str,
-        keys_and_others: tuple[Sequence[Column], Sequence[Column]],
-        wanted: pa.Table,
-    ) -> pa.Table:
+    def _found(self, store: Store, table: Table, shape: EntryShape, wanted: pa.Table) -> pa.Table:
         """What a relation holds of some keys: one reading, joined with them."""
         from pyspark.errors import PySparkException
 
@@ -77,11 +69,10 @@ class RowPresence:
         from scrub.spark.types import to_struct
         from scrub.stores.open import open_store
 
-        keys, others = keys_and_others
-        columns = [*keys, *others]
+        columns = shape.columns
         # Names of our own, which no join takes for a path into a struct.
         own = [replace(column, name=f"k{number}") for number, column in enumerate(columns)]
-        of_keys = own[: len(keys)]
+        of_keys = own[: len(shape.indexed)]
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in own])
         given_names = [column.name for column in of_keys]
         opened = open_store(store)
@@ -91,7 +82,7 @@ class RowPresence:
                 closing(opened),
                 in_time_zone(self.session(), table.time_zone, has_instants) as spark,
             ):
-                facts = opened.pin(relation, None, lambda: spark, tuple(columns))
+                facts = opened.pin(shape.relation, None, lambda: spark, columns)
                 rows = opened.frame(spark, facts, columns, facts.splits)
                 of_rows = rows.select(
                     *[named(c.name).alias(o.name) for c, o in zip(columns, own, strict=True)]
@@ -102,7 +93,7 @@ class RowPresence:
                 found = collect_arrow(of_rows.join(given, on=given_names, how="semi"))
         except PySparkException as error:
             raise StoreUnavailable(
-                f"{relation}: could not determine which rows exist: {first_line(error)}"
+                f"{shape.relation}: could not determine which rows exist: {first_line(error)}"
             ) from error
         return found.cast(schema).rename_columns([column.name for column in columns])
 

@@ -68,26 +68,50 @@ def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> Cl
 
     A session is asked for only where Spark alone knows what an index's expressions mean.
     """
-    if table.kv is not None:
-        from scrub.app.repairing.pair_stores import open_pair_repairs
-
-        return open_pair_repairs(catalog, table)
     if elsewhere := _elsewhere(table):
-        raise OnlyRead(
+        what = "entry" if table.kv is None else "pair"
+        raise _refused(
+            table,
             f"index {elsewhere[0]} is in another store than table {table.name}, so a row and its "
-            "entry cannot be read at the same moment"
+            f"{what} cannot be read at the same moment",
+            "have the system that owns the pairs write them again",
         )
     store = _store_of(catalog, table)
-    match store.kind:
-        case "postgres":
+    match store.kind, table.kv is not None:
+        case "postgres", False:
             from scrub.stores.postgres.repairs.recovery import RecoveringPostgres
 
             return RecoveringPostgres(store)
-        case "delta":
-            from repair.spark_row_entries import entries_with_spark
+        case "delta", False:
+            from scrub.stores.delta.entry_making import entries_with_spark
             from scrub.stores.delta.recovery import RecoveringDelta
 
             return RecoveringDelta(store, entries_of=entries_with_spark(session))
-    raise OnlyRead(
-        f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read"
+        case "postgres", True:
+            from scrub.stores.postgres.repairs.pair_repairs import PostgresPairRepairs
+
+            return PostgresPairRepairs(catalog.stores[table.store])
+        case "delta", True:
+            from scrub.stores.delta.pair_repairs import DeltaPairRepairs
+
+            return DeltaPairRepairs(store)
+    raise _refused(
+        table,
+        f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read",
+        "pairs are repaired in Delta and PostgreSQL; write these again with the system that owns "
+        "them",
     )
+
+
+def _refused(table: Table, why: str, hint_for_pairs: str) -> NotRepairable:
+    """What columns hold can be written as a patch, pairs cannot."""
+    return OnlyRead(why) if table.kv is None else NotRepairable(why, hint=hint_for_pairs)
+
+
+def seen_by_repair(table: Table) -> Table:
+    """The table whose indexes a store changes: of pairs, their relations."""
+    if table.kv is None:
+        return table
+    from scrub.stores.pair_demands import pair_table
+
+    return pair_table(table)

@@ -12,17 +12,18 @@ import pyarrow.fs as pafs
 
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError, first_line
 from scrub.model.build import State
-from scrub.model.table import Index, Store, Table
+from scrub.model.table import Index, Table
 from scrub.stores.base import SessionProvider
 from scrub.stores.building import Clash
 from scrub.stores.delta.commit import COMMIT_KEY
 from scrub.stores.delta.entries import entry_schema
+from scrub.stores.delta.entry_making import with_types
 from scrub.stores.delta.following import FollowedVersion, Follower
+from scrub.stores.delta.lake import Lake
 from scrub.stores.delta.loading import Loader
 from scrub.stores.delta.log import LogFiles, list_log, openable
 from scrub.stores.delta.marks import STATE, TABLE_ID, BuildState, build_state, followed_version
-from scrub.stores.delta.snapshot import DeltaSnapshot, open_snapshot
-from scrub.stores.delta.store import DeltaStore
+from scrub.stores.delta.snapshot import DeltaSnapshot
 from scrub.stores.locations import is_local, join, open_filesystem
 
 LOG = "_delta_log"
@@ -57,19 +58,17 @@ class DeltaBuild:
 
     table: Table
     index: Index
-    tables: Store
-    indexes: Store
+    lake: Lake
     session: SessionProvider
 
     def look(self) -> IndexState:
         """How far the index has come; reads the log only."""
-        store = DeltaStore(self.indexes)
-        log = list_log(join(store.root, self.index.relation), store.options)
+        log = list_log(*self.lake.place(self.index))
         if log is None or not (log.commits or log.checkpoints):
             return IndexState(exists=False)
         if not log.versions:
             return self._remains(log)
-        with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
+        with self.lake.latest(self.index) as snapshot:
             return IndexState(
                 exists=True,
                 state=build_state(snapshot),
@@ -93,17 +92,19 @@ class DeltaBuild:
         if found.exists:
             self._require_ours(found)
             return
-        store, follower = DeltaStore(self.indexes), self.follower()
-        uri = join(store.root, self.index.relation)
+        shape = self.follower().shape
+        uri, options = self.lake.place(self.index)
+        with self.lake.latest(self.table) as snapshot:
+            table_id = snapshot.id
         if is_local(uri):
             pafs.LocalFileSystem().create_dir(join(uri, LOG))
         try:
             with openable(uri) as location:
                 DeltaTable.create(
                     location,
-                    entry_schema(follower.shape.columns),
-                    configuration={STATE: BuildState.BUILDING.value, TABLE_ID: self._table_id()},
-                    storage_options=store.options or None,
+                    entry_schema(shape.columns),
+                    configuration={STATE: BuildState.BUILDING.value, TABLE_ID: table_id},
+                    storage_options=dict(options) or None,
                     raise_if_key_not_exists=False,
                 )
         except CommitFailedError:
@@ -114,26 +115,11 @@ class DeltaBuild:
 
     def load(self, version: int) -> FollowedVersion | None:
         """Fill the index with a version of the table; None if another build has done so."""
-
-        def is_empty(snapshot: DeltaSnapshot) -> bool:
-            return followed_version(snapshot, self.table.relation) is None
-
-        done = self._loader().load(version, is_empty)
-        return (
-            None if done is None else FollowedVersion(version=version, added=done[1], loaded=True)
-        )
+        return self._load(version, instead_of=None)
 
     def follower(self) -> Follower:
         """What keeps the index in step with the table, by a new load where that costs less."""
-        follower = Follower(
-            table=self.table,
-            index=self.index,
-            tables=self.tables,
-            indexes=self.indexes,
-            session=self.session,
-        )
-        follower.reload = self._reload
-        return follower
+        return Follower(self.table, self.index, self.lake, self.session, self._reload)
 
     def publish(self) -> tuple[Clash, ...]:
         """Say in the log that readers may use the index; the gate has found rows that clash."""
@@ -147,9 +133,7 @@ class DeltaBuild:
             return False
         if found.state is not BuildState.REMOVING:
             self._set_state(BuildState.REMOVING)
-        store = DeltaStore(self.indexes)
-        uri = join(store.root, self.index.relation)
-        filesystem, path = open_filesystem(uri, store.options)
+        filesystem, path = open_filesystem(*self.lake.place(self.index))
         for info in filesystem.get_file_info(pafs.FileSelector(path)):
             if info.type == pafs.FileType.File:
                 filesystem.delete_file(info.path)
@@ -166,9 +150,8 @@ class DeltaBuild:
     def _set_state(self, state: BuildState, instead_of: BuildState | None = None) -> None:
         from deltalake.exceptions import CommitFailedError
 
-        store = DeltaStore(self.indexes)
         for _ in range(_ATTEMPTS_MAX):
-            with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
+            with self.lake.latest(self.index) as snapshot:
                 now = build_state(snapshot)
                 if now is state:
                     return
@@ -187,7 +170,7 @@ class DeltaBuild:
 
     def _remains(self, log: LogFiles) -> IndexState:
         """A log without a beginning: a removal was cut off, or a writer came after it."""
-        filesystem, path = open_filesystem(log.uri, DeltaStore(self.indexes).options)
+        filesystem, path = open_filesystem(log.uri, self.lake.place(self.index)[1])
         texts = []
         for version in log.commits:
             with filesystem.open_input_stream(f"{path}/{version:020}.json") as stream:
@@ -197,38 +180,25 @@ class DeltaBuild:
         return IndexState(exists=True, state=BuildState.REMOVING, built_here=ours)
 
     def table_version(self) -> int:
-        store = DeltaStore(self.tables)
-        with open_snapshot(store.root, self.table.relation, store.options) as snapshot:
+        with self.lake.latest(self.table) as snapshot:
             return snapshot.version
 
     def _reload(self, version: int) -> FollowedVersion | None:
-        store = DeltaStore(self.indexes)
-        with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
+        with self.lake.latest(self.index) as snapshot:
             before = followed_version(snapshot, self.table.relation)
+        return self._load(version, instead_of=before)
 
-        def shows_no_later(snapshot: DeltaSnapshot) -> bool:
-            return followed_version(snapshot, self.table.relation) == before
+    def _load(self, version: int, instead_of: int | None) -> FollowedVersion | None:
+        """Load a version where the index shows another one, or none; None if it no longer does."""
 
-        done = self._loader().load(version, shows_no_later)
+        def is_as_it_was(snapshot: DeltaSnapshot) -> bool:
+            return followed_version(snapshot, self.table.relation) == instead_of
+
+        typed = with_types(self.table, self.index, self.session)
+        done = Loader(self.table, typed, self.lake, self.session).load(version, is_as_it_was)
         if done is None:
-            return None  # another follower was here
+            return None  # somebody else was here
         return FollowedVersion(version=version, taken=done[0], added=done[1], loaded=True)
-
-    def _loader(self) -> Loader:
-        follower = self.follower()
-        _ = follower.shape  # resolves the types of expressions
-        return Loader(
-            table=self.table,
-            index=follower.index,
-            tables=self.tables,
-            indexes=self.indexes,
-            session=self.session,
-        )
-
-    def _table_id(self) -> str:
-        store = DeltaStore(self.tables)
-        with open_snapshot(store.root, self.table.relation, store.options) as snapshot:
-            return str(snapshot.table.metadata().id)
 
     def _require_ours(self, found: IndexState) -> None:
         if not found.built_here:

@@ -10,7 +10,6 @@ change nothing.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from scrub.errors import StoreUnavailable
@@ -26,36 +25,21 @@ CAME = frozenset({"insert", "update_postimage"})
 WENT = frozenset({"delete", "update_preimage"})
 
 
-class FileRole(StrEnum):
-    """What a commit says of a file."""
-
-    CAME = "came"
-    WENT = "went"
-    FEED = "feed"  # each row says whether it came or went
-
-
 class CannotFollow(StoreUnavailable):
     """What a commit of the table changed is not known, or not known any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFile:
-    """A file that a commit names, and why."""
-
-    role: FileRole
-    split: Split
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableCommit:
-    """One version of a table, as the difference from the version before."""
+    """One version of a table, as files with rows that the version before did not have, or had."""
 
-    version: int
-    files: tuple[ChangedFile, ...]
+    came: Sequence[Split] = ()
+    went: Sequence[Split] = ()
+    feed: Sequence[Split] = ()  # each row says whether it came or went
 
     @property
     def bytes(self) -> int:
-        return sum(file.split.bytes for file in self.files)
+        return sum(split.bytes for split in (*self.came, *self.went, *self.feed))
 
 
 def read_commit(snapshot: DeltaSnapshot, version: int) -> TableCommit:
@@ -68,26 +52,22 @@ def read_commit(snapshot: DeltaSnapshot, version: int) -> TableCommit:
             hint="rebuild the index; follow more often than the log is cleaned up",
         )
     actions = [json.loads(line) for line in text.splitlines() if line.strip()]
-    feed = [action["cdc"] for action in actions if "cdc" in action]
-    if feed:
-        files = [ChangedFile(FileRole.FEED, _split(snapshot, entry)) for entry in feed]
-        return TableCommit(version, tuple(files))
-    changed = [
-        (role, action[verb])
-        for action in actions
-        for verb, role in (("add", FileRole.CAME), ("remove", FileRole.WENT))
-        if verb in action and action[verb].get("dataChange", True)
-    ]
-    for _, entry in changed:
-        if entry.get("deletionVector"):
-            raise CannotFollow(
-                f"commit {version} of Delta table {snapshot.relation} uses deletion vectors and "
-                "carries no change feed, so the rows that it deleted are unknown",
-                hint="set delta.enableChangeDataFeed or unset delta.enableDeletionVectors, and "
-                "rebuild the index",
-            )
+    if feed := [action["cdc"] for action in actions if "cdc" in action]:
+        return TableCommit(feed=[_split(snapshot, entry) for entry in feed])
+    came, went = (
+        [a[verb] for a in actions if verb in a and a[verb].get("dataChange", True)]
+        for verb in ("add", "remove")
+    )
+    if any(entry.get("deletionVector") for entry in (*came, *went)):
+        raise CannotFollow(
+            f"commit {version} of Delta table {snapshot.relation} uses deletion vectors and "
+            "carries no change feed, so the rows that it deleted are unknown",
+            hint="set delta.enableChangeDataFeed or unset delta.enableDeletionVectors, and "
+            "rebuild the index",
+        )
     return TableCommit(
-        version, tuple(ChangedFile(role, _split(snapshot, entry)) for role, entry in changed)
+        came=[_split(snapshot, entry) for entry in came],
+        went=[_split(snapshot, entry) for entry in went],
     )
 
 
@@ -111,7 +91,3 @@ def _split(snapshot: DeltaSnapshot, entry: Mapping[str, Any]) -> Split:
 def _size(uri: str, snapshot: DeltaSnapshot) -> int:
     filesystem, path = open_filesystem(uri, snapshot.options)
     return int(filesystem.get_file_info(path).size or 0)
-
-
-def splits_of(files: Sequence[ChangedFile], role: FileRole) -> list[Split]:
-    return [file.split for file in files if file.role is role]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Committing files as the version that follows the one that was read, or not at all."""
 
+import random
+import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +12,8 @@ from scrub.errors import RelationMismatch, StoreUnavailable, first_line
 from scrub.stores.delta.snapshot import DeltaSnapshot
 from scrub.stores.locations import open_filesystem
 
+ATTEMPTS_MAX = 60
+_PAUSE_SECONDS_FIRST, _PAUSE_SECONDS_MAX = 0.02, 2.0
 COMMIT_KEY = "scrub_commit"
 """Under this key, each commit of ours carries a number of its own."""
 
@@ -56,6 +60,24 @@ def commit_next(snapshot: DeltaSnapshot, actions: Sequence[Any], mark: Mark | No
             f"Delta table {snapshot.relation} does not take the commit: {first_line(error)}"
         ) from error
     return True
+
+
+def until_committed(
+    relation: str,
+    attempt: Callable[[], bool],
+    sleep: Callable[[float], None] = time.sleep,
+    hint: str | None = None,
+) -> None:
+    """Try to commit until nobody else comes first; raises StoreUnavailable after many times."""
+    for number in range(ATTEMPTS_MAX):
+        if attempt():
+            return
+        # Chance decides who goes first; who waits longer meets fewer others.
+        longest = min(_PAUSE_SECONDS_FIRST * 2**number, _PAUSE_SECONDS_MAX)
+        sleep(random.uniform(0, longest))
+    raise StoreUnavailable(
+        f"Delta table {relation}: others committed first, {ATTEMPTS_MAX} times in a row", hint=hint
+    )
 
 
 def commit_text(snapshot: DeltaSnapshot, version: int) -> str | None:

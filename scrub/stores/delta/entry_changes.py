@@ -19,8 +19,12 @@ from scrub.stores.delta.entries import Expected
 from scrub.stores.delta.files import NewFiles
 from scrub.stores.delta.images import WholeEntries
 from scrub.stores.delta.journal import EventKind
-from scrub.stores.delta.journalled import BatchContents, commit_journalled, undone_contents
-from scrub.stores.delta.lake import Lake
+from scrub.stores.delta.journalled import (
+    BatchContents,
+    Decided,
+    commit_journalled,
+    undone_contents,
+)
 from scrub.stores.delta.repair_hindrances import require_staying
 from scrub.stores.delta.row_demands import Demanded, DemandSource
 from scrub.stores.delta.rows import require_columns
@@ -43,12 +47,11 @@ class Judged:
 class EntryChanges:
     """Changes indexes of one lake, as `demands` says that they should be."""
 
-    lake: Lake
-    demands: DemandSource
     runs: DeltaRuns
+    demands: DemandSource
 
     def change(self, run: str, table: Table, index: Index, batch: Sequence[Action]) -> Judged:
-        """Judge, journal and commit a batch, again and again until nobody is in the way."""
+        """Judge, journal and commit a batch."""
         shape = self.demands.shape(table, index)
         order = sorted(range(len(batch)), key=lambda place: batch[place].kind.turn)
         actions = [batch[place] for place in order]
@@ -56,7 +59,7 @@ class EntryChanges:
         given = to_table([entry_of(a.after, a.before) for a in actions], shape.columns)
         judged: list[Judged] = []
 
-        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
+        def decide(snapshot: DeltaSnapshot, new: NewFiles) -> Decided:
             require_staying(snapshot)
             require_columns(snapshot, shape.columns)
             # The index was opened first: rows that its writers committed before are seen here.
@@ -76,11 +79,9 @@ class EntryChanges:
                 for number, (action, result) in enumerate(zip(actions, applied, strict=True))
                 if result.outcome is ActionOutcome.DONE
             ]
-            return commit_journalled(
-                self.runs, run, EventKind.REPAIR, index, new, found, rows, contents
-            )
+            return Decided(found, rows, contents)
 
-        self.lake.writer(index).until_committed(index.relation, attempt)
+        commit_journalled(self.runs, run, EventKind.REPAIR, index, decide)
         of_places = dict(zip(order, judged[0].applied, strict=True))
         return replace(judged[0], applied=[of_places[place] for place in range(len(batch))])
 
@@ -103,17 +104,14 @@ class EntryChanges:
         keys = undo.rows(shape.columns)
         applied: list[Applied] = []
 
-        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
+        def decide(snapshot: DeltaSnapshot, _: NewFiles) -> Decided:
             require_staying(snapshot)
             found = WholeEntries.find(snapshot, shape, keys)
             applied[:] = undo.judge(found.states)
-            contents = undone_contents(records, applied)
             rows = undo.rows(found.whole.columns)
-            return commit_journalled(
-                self.runs, run, EventKind.UNDO, index, new, found, rows, contents
-            )
+            return Decided(found, rows, undone_contents(records, applied))
 
-        self.lake.writer(index).until_committed(index.relation, attempt)
+        commit_journalled(self.runs, run, EventKind.UNDO, index, decide)
         return applied
 
 

@@ -1,29 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Making the entries that an index has for rows in files, exactly as checks expect them."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from scrub.catalog.expressions import translate
-from scrub.catalog.native_terms import column_types
-from scrub.codec.arrow_types import to_arrow
-from scrub.errors import first_line
-from scrub.model.predicate import node_type
+from scrub.errors import StoreUnavailable, first_line
+from scrub.model.index_shape import shape_of
 from scrub.model.relation import Split
 from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.model.types import ColumnType
 from scrub.stores.base import SessionProvider
 from scrub.stores.delta.changes import CHANGE_TYPE, CannotFollow
+from scrub.stores.delta.entries import entry_schema
+from scrub.stores.delta.lake import Lake
+from scrub.stores.delta.row_demands import EntriesOf
 from scrub.stores.files.parquet_scan import SplitReader
-from scrub.stores.row_entries import NativeRowEntries, columns_for_entries, native_row_entries
+from scrub.stores.recovering import key_columns
+from scrub.stores.row_entries import (
+    NativeRowEntries,
+    RowEntries,
+    columns_for_entries,
+    native_row_entries,
+    with_evident_types,
+    with_types_by,
+)
 from scrub.stores.unreadable import UnreadableSplit
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
+
+
+_KEY = "key of row "
 
 
 class EntryMaker(Protocol):
@@ -35,27 +48,12 @@ class EntryMaker(Protocol):
 
 def with_types(table: Table, index: Index, session: SessionProvider) -> Index:
     """The index with the type of every expression: declared, evident, or what Spark says."""
-
-    def resolved(columns: tuple[EntryColumn, ...]) -> tuple[EntryColumn, ...]:
-        return tuple(
-            column
-            if column.type
-            else replace(column, type=_expression_type(table, column, session))
-            for column in columns
-        )
-
-    return replace(
-        index,
-        key=resolved(index.key),
-        suffix=resolved(index.suffix),
-        stored=resolved(index.stored),
+    return with_types_by(
+        with_evident_types(table, index), lambda column: _type_in_spark(table, column, session)
     )
 
 
-def _expression_type(table: Table, column: EntryColumn, session: SessionProvider) -> ColumnType:
-    node = translate(column.source, column_types(table))
-    if node is not None:
-        return node_type(node)
+def _type_in_spark(table: Table, column: EntryColumn, session: SessionProvider) -> ColumnType:
     from pyspark.sql import functions as F
 
     from scrub.spark.types import from_spark, to_struct
@@ -70,13 +68,12 @@ def _expression_type(table: Table, column: EntryColumn, session: SessionProvider
     return known
 
 
-def entry_maker(
-    table: Table, index: Index, root: str, options: dict[str, str], session: SessionProvider
-) -> EntryMaker:
+def entry_maker(table: Table, index: Index, lake: Lake, session: SessionProvider) -> EntryMaker:
     """In this process if all engines agree on the index's expressions, else in Spark."""
     native = native_row_entries(table, index)
+    location, options = lake.place(table)
     if native is None:
-        return SparkEntries(table, index, columns_for_entries(table, index), root, session)
+        return SparkEntries(table, index, location, session)
     return NativeEntries(native, options)
 
 
@@ -85,7 +82,7 @@ class NativeEntries:
     """Reads files in this process, batch by batch."""
 
     of_rows: NativeRowEntries
-    options: dict[str, str]
+    options: Mapping[str, str]
 
     def make(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> Iterator[pa.Table]:
         columns = self.of_rows.columns
@@ -112,31 +109,20 @@ class SparkEntries:
 
     table: Table
     index: Index
-    columns: tuple[Column, ...]
-    root: str
+    location: str  # of the table
     session: SessionProvider
 
     def make(self, splits: Sequence[Split], kinds: frozenset[str] | None) -> Iterator[pa.Table]:
-        from pyspark.errors import PySparkException
-
         from scrub.spark.collecting import collect_arrow
-        from scrub.spark.meaning import evaluating
 
         if not splits:
             return
-        try:
-            with evaluating(self.session(), self.table, self.index) as spark:
-                found = collect_arrow(self.frame(spark, splits, kinds))
-        except PySparkException as error:
-            raise CannotFollow(
-                f"entries of {self.table.name}.{self.index.name} could not be made: "
-                f"{first_line(error)}",
-                hint="if files of the table are gone (vacuum), rebuild the index",
-            ) from error
-        fields = [(c.name, to_arrow(c.type)) for c in self.index.entry if c.type is not None]
-        yield found.cast(pa.schema(fields))
+        hint = "if files of the table are gone (vacuum), rebuild the index"
+        with made_in_spark(self.table, self.index, self.session, CannotFollow, hint) as spark:
+            found = collect_arrow(self._frame(spark, splits, kinds))
+        yield found.cast(entry_schema(shape_of(self.table, self.index).columns))
 
-    def frame(
+    def _frame(
         self, spark: "SparkSession", splits: Sequence[Split], kinds: frozenset[str] | None
     ) -> "DataFrame":
         """The entries of the rows in some files, as a lazy frame."""
@@ -145,18 +131,91 @@ class SparkEntries:
         from scrub.stores.files.partitioned_frame import partitioned_frame
         from scrub.stores.files.typed_formats import parquet_loader
 
-        columns = self.columns if kinds is None else (*self.columns, CHANGE_TYPE)
-        rows = partitioned_frame(spark, self.root, splits, columns, parquet_loader(spark))
+        columns = columns_for_entries(self.table, self.index)
+        if kinds is not None:
+            columns = (*columns, CHANGE_TYPE)
+        rows = partitioned_frame(spark, self.location, splits, columns, parquet_loader(spark))
         if kinds is not None:
             rows = rows.where(F.col(CHANGE_TYPE.name).isin(*sorted(kinds)))
-        return self.entries(rows)
+        return entries_of_frame(self.index, rows)
 
-    def entries(self, rows: "DataFrame") -> "DataFrame":
-        """The entries of rows of the table."""
-        from scrub.spark.expected_values import expected_value, is_covered
 
-        covered = rows.where(is_covered(self.index, None))
-        return covered.select(*[expected_value(c).alias(c.name) for c in self.index.entry])
+@contextmanager
+def made_in_spark(
+    table: Table,
+    index: Index,
+    session: SessionProvider,
+    failure: type[StoreUnavailable],
+    hint: str | None = None,
+) -> "Iterator[SparkSession]":
+    """A session that makes entries of an index; what Spark raises becomes the failure."""
+    from pyspark.errors import PySparkException
+
+    from scrub.spark.collecting import translated
+    from scrub.spark.meaning import evaluating
+
+    try:
+        with translated(), evaluating(session(), table, index) as spark:
+            yield spark
+    except PySparkException as error:
+        what = f"entries of {table.name}.{index.name} could not be made"
+        raise failure(f"{what}: {first_line(error)}", hint=hint) from error
+
+
+def entries_of_frame(
+    index: Index, rows: "DataFrame", beside: "Sequence[SparkColumn]" = ()
+) -> "DataFrame":
+    """The entries of rows of the table, each behind what stands beside it."""
+    from scrub.spark.expected_values import expected_value, is_covered
+
+    entry = [expected_value(column).alias(column.name) for column in index.entry]
+    return rows.where(is_covered(index, None)).select(*beside, *entry)
+
+
+def entries_with_spark(session: SessionProvider) -> EntriesOf:
+    """What makes entries of any index; a session is asked for only where one is needed."""
+
+    def entries_of(table: Table, index: Index) -> RowEntries:
+        typed = with_types(table, index, session)
+        native = native_row_entries(table, typed)
+        return native or SparkRowEntries(table, typed, session)
+
+    return entries_of
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRowEntries:
+    """Has Spark evaluate an index's expressions for a few rows."""
+
+    table: Table
+    index: Index
+    session: SessionProvider
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return columns_for_entries(self.table, self.index)
+
+    def of(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        from scrub.spark.collecting import collect_arrow
+        from scrub.spark.names import named
+        from scrub.spark.types import to_struct
+
+        of_rows = entry_schema(key_columns(self.table))
+        of_entries = entry_schema(shape_of(self.table, self.index).columns)
+        # PySpark 4 loses the rows of a table that begins with two empty chunks.
+        given = rows.select([column.name for column in self.columns]).combine_chunks()
+        hint = "nothing of this batch was written: correct the row, or leave it out"
+        with made_in_spark(self.table, self.index, self.session, StoreUnavailable, hint) as spark:
+            frame = spark.createDataFrame(given, to_struct(self.columns))
+            if frame.count() != rows.num_rows:
+                raise StoreUnavailable("Spark lost rows that it was given, so nothing is known")
+            keys = [named(name).alias(f"{_KEY}{name}") for name in of_rows.names]
+            found = collect_arrow(entries_of_frame(self.index, frame, keys))
+        rows_found = found.select([f"{_KEY}{name}" for name in of_rows.names])
+        return (
+            rows_found.rename_columns(of_rows.names).cast(of_rows),
+            found.select(of_entries.names).cast(of_entries),
+        )
 
 
 def gone(split: Split, reason: str) -> CannotFollow:

@@ -8,11 +8,10 @@ import json
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -28,6 +27,7 @@ from scrub.stores.delta.snapshot import DeltaSnapshot, SnapshotFile
 from scrub.stores.files import parquet_columns
 from scrub.stores.files.parquet_scan import open_parquet, problem_with_file
 from scrub.stores.files.partition_values import partition_text
+from scrub.stores.in_parallel import in_parallel
 from scrub.stores.locations import join, open_file, open_filesystem
 from scrub.stores.unreadable import UnreadableSplit
 
@@ -44,7 +44,7 @@ class _Draft:
     add: Any | None  # None: no other row is in it
 
 
-class NewFiles:
+class NewFiles(AbstractContextManager["NewFiles"]):
     """Files written for the version after a snapshot; at the end, those that no commit names go."""
 
     def __init__(self, snapshot: DeltaSnapshot) -> None:
@@ -54,15 +54,7 @@ class NewFiles:
         self._written: list[str] = []
         self._named: set[str] = set()  # what a commit names, or may name
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.discard()
 
     def write(self, entries: pa.Table) -> None:
@@ -81,6 +73,16 @@ class NewFiles:
             draft = _Draft(rows.left, add)
         if draft.add is not None:
             self.adds.append(draft.add)
+
+    def write_without(self, places: Iterable[tuple[SnapshotFile, int]]) -> list[SnapshotFile]:
+        """Files without some of their rows; the files whose place these take."""
+        gone: dict[str, list[int]] = {}
+        files: dict[str, SnapshotFile] = {}
+        for file, row in places:
+            files[file.path] = file
+            gone.setdefault(file.path, []).append(row)
+        in_parallel(lambda path: self.write_again(files[path], gone[path]), list(gone))
+        return list(files.values())
 
     def draft(self, file: SnapshotFile, columns: Sequence[Column], leaving: Leaving) -> None:
         """Show all rows of a file, and write it again meanwhile if some leave it early on.
@@ -110,10 +112,8 @@ class NewFiles:
                 continue
             uri = join(self.snapshot.uri, name)
             filesystem, path = open_filesystem(uri, self.snapshot.options)
-            try:
+            with suppress(OSError):
                 filesystem.delete_file(path)
-            except OSError:
-                continue
 
     @contextmanager
     def _rows(

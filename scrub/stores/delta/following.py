@@ -9,35 +9,31 @@ committed and goes on with the next. So following is idempotent and keeps no sta
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 
+from scrub.errors import RelationMismatch
 from scrub.model.entry_shape import EntryShape
 from scrub.model.index_shape import shape_of
-from scrub.model.table import Index, Store, Table
+from scrub.model.table import Index, Table
 from scrub.stores.base import SessionProvider
-from scrub.stores.delta.changes import (
-    CAME,
-    WENT,
-    CannotFollow,
-    FileRole,
-    TableCommit,
-    read_commit,
-    splits_of,
-)
+from scrub.stores.delta.changes import CAME, WENT, CannotFollow, TableCommit, read_commit
 from scrub.stores.delta.commit import Mark
 from scrub.stores.delta.entries import entry_schema
 from scrub.stores.delta.entry_making import EntryMaker, entry_maker, with_types
-from scrub.stores.delta.followable import require_not_removing, require_readable
+from scrub.stores.delta.features import unsupported
 from scrub.stores.delta.index_changes import ChangeSum, IndexChanges
+from scrub.stores.delta.lake import Lake
 from scrub.stores.delta.marks import (
-    TABLE_ID,
+    BuildState,
+    build_state,
     follow_mark,
     followed_version,
+    require_same_table,
 )
-from scrub.stores.delta.snapshot import DeltaSnapshot, open_snapshot
-from scrub.stores.delta.store import DeltaStore
-from scrub.stores.delta.writes import DeltaWriter
+from scrub.stores.delta.rows import misfits
+from scrub.stores.delta.snapshot import DeltaSnapshot
+from scrub.stores.row_entries import columns_for_entries
 
 COMMIT_BYTES_MAX = 128 * 1024 * 1024
 CHANGES_MAX = 1_000_000
@@ -77,27 +73,23 @@ StepListener = Callable[[FollowedVersion], None]
 Reload = Callable[[int], FollowedVersion | None]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True)
 class Follower:
     """Keeps one index of a table in step with it."""
 
     table: Table
     index: Index
-    tables: Store  # where the table lives
-    indexes: Store
+    lake: Lake
     session: SessionProvider
-    reload: Reload | None = None  # loads the index again, at a version of the table
-    _maker: EntryMaker | None = None
-    _shape: EntryShape | None = None
+    reload: Reload  # loads the index again, at a version of the table
 
-    def catch_up(self, on_step: StepListener, until: int | None = None) -> Followed:
-        """Follow to the table's latest version, or to `until`; raises CannotFollow."""
+    def catch_up(self, on_step: StepListener) -> Followed:
+        """Follow to the table's latest version; raises CannotFollow."""
         first, latest = self.shown(), self._latest()
         followed = Followed(index=self.index.name, first=first, version=first, table_version=latest)
         while True:
             followed.table_version = self._latest()
             followed.version = self.shown()
-            goal = followed.table_version if until is None else min(until, followed.table_version)
             if followed.version > followed.table_version:
                 raise CannotFollow(
                     f"index {self.index.name} shows version {followed.version} of "
@@ -105,17 +97,17 @@ class Follower:
                     "the table was recreated",
                     hint="rebuild the index",
                 )
-            if followed.version >= goal:
+            if followed.version == followed.table_version:
                 return followed
-            for step in self._advance(followed.version, goal):
+            for step in self._advance(followed.version, followed.table_version):
                 followed.steps.append(step)
                 followed.version = step.version
                 on_step(step)
 
     def shown(self) -> int:
         """The version of the table that the index shows; raises CannotFollow if it says none."""
-        with self._open_index() as snapshot:
-            require_not_removing(snapshot)
+        with self.lake.latest(self.index) as snapshot:
+            _require_not_removing(snapshot)
             version = followed_version(snapshot, self.table.relation)
         if version is None:
             raise CannotFollow(
@@ -133,47 +125,36 @@ class Follower:
         def follows_nothing(snapshot: DeltaSnapshot) -> bool:
             return followed_version(snapshot, self.table.relation) is None
 
-        applied = self._writer().apply(
+        applied = self.lake.writer(self.index).apply(
             self.shape, empty, empty, self._mark(version), follows_nothing
         )
         if applied is None:
             raise CannotFollow(f"index {self.index.name} follows {self.table.relation} already")
 
-    @property
+    @cached_property
     def shape(self) -> EntryShape:
-        if self._shape is None:
-            self.index = with_types(self.table, self.index, self.session)
-            # An entry for each row: two rows that share a unique key are for the check to find.
-            self._shape = replace(shape_of(self.table, self.index), unique=False)
-        return self._shape
+        # An entry for each row: two rows that share a unique key are for the check to find.
+        return replace(shape_of(self.table, self._typed), unique=False)
 
-    @property
-    def maker(self) -> EntryMaker:
-        if self._maker is None:
-            shape = self.shape
-            assert shape.columns, "an entry has columns"
-            store = DeltaStore(self.tables)
-            root = f"{store.root}/{self.table.relation}"
-            self._maker = entry_maker(self.table, self.index, root, store.options, self.session)
-        return self._maker
+    @cached_property
+    def _maker(self) -> EntryMaker:
+        return entry_maker(self.table, self._typed, self.lake, self.session)
+
+    @cached_property
+    def _typed(self) -> Index:
+        return with_types(self.table, self.index, self.session)
 
     def _advance(self, shown: int, goal: int) -> list[FollowedVersion]:
         """Commit the next version that changes the index, or skip to the goal if none does."""
-        store = DeltaStore(self.tables)
-        with open_snapshot(store.root, self.table.relation, store.options) as snapshot:
-            require_readable(snapshot, self.table, self.index)
-            self._require_same_table(snapshot)
+        with self.lake.latest(self.table) as snapshot:
+            _require_readable(snapshot, self.table, self.index)
+            with self.lake.latest(self.index) as of_index:
+                require_same_table(of_index, snapshot, self.index.name, CannotFollow)
             for version in range(shown + 1, goal + 1):
                 commit = read_commit(snapshot, version)
                 try:
                     changes = self._changes(commit)
                 except TooMuchChanged:
-                    if self.reload is None:
-                        raise CannotFollow(
-                            f"commit {version} of {self.table.relation} changed more than is "
-                            "held in memory",
-                            hint="rebuild the index",
-                        ) from None
                     step = self.reload(goal)
                     return [] if step is None else [step]
                 if changes.entries or version == goal:
@@ -184,15 +165,13 @@ class Follower:
         if commit.bytes > COMMIT_BYTES_MAX:
             raise TooMuchChanged
         total = ChangeSum(entry_schema(self.shape.columns))
-        feed = splits_of(commit.files, FileRole.FEED)
-        went, came = (splits_of(commit.files, role) for role in (FileRole.WENT, FileRole.CAME))
         for splits, kinds, add in (
-            (went, None, total.went),
-            (came, None, total.came),
-            (feed, WENT, total.went),
-            (feed, CAME, total.came),
+            (commit.went, None, total.went),
+            (commit.came, None, total.came),
+            (commit.feed, WENT, total.went),
+            (commit.feed, CAME, total.came),
         ):
-            for entries in self.maker.make(splits, kinds):
+            for entries in self._maker.make(splits, kinds):
                 add(entries)
         changes = total.result()
         if changes.entries > CHANGES_MAX:
@@ -201,44 +180,45 @@ class Follower:
 
     def _apply(self, changes: IndexChanges, shown: int, version: int) -> list[FollowedVersion]:
         def shows_the_one_before(snapshot: DeltaSnapshot) -> bool:
-            require_not_removing(snapshot)
+            _require_not_removing(snapshot)
             return followed_version(snapshot, self.table.relation) == shown
 
-        applied = self._writer().apply(
+        applied = self.lake.writer(self.index).apply(
             self.shape, changes.taken, changes.added, self._mark(version), shows_the_one_before
         )
         if applied is None:
             return []  # another follower was here
-        return [
-            FollowedVersion(
-                version=version,
-                taken=applied.taken,
-                added=applied.added,
-                absent=applied.absent,
-            )
-        ]
+        return [FollowedVersion(version=version, **asdict(applied))]
 
     def _mark(self, version: int) -> Mark:
         return Mark(follow_mark(self.table.relation), version)
 
-    def _writer(self) -> DeltaWriter:
-        return DeltaWriter(self.indexes)
-
-    def _open_index(self) -> AbstractContextManager[DeltaSnapshot]:
-        store = DeltaStore(self.indexes)
-        return open_snapshot(store.root, self.index.relation, store.options)
-
     def _latest(self) -> int:
-        store = DeltaStore(self.tables)
-        with open_snapshot(store.root, self.table.relation, store.options) as snapshot:
+        with self.lake.latest(self.table) as snapshot:
             return snapshot.version
 
-    def _require_same_table(self, snapshot: DeltaSnapshot) -> None:
-        with self._open_index() as of_index:
-            known = of_index.configuration.get(TABLE_ID)
-        if known is not None and known != str(snapshot.table.metadata().id):
-            raise CannotFollow(
-                f"{self.table.relation} is another table than the one that index "
-                f"{self.index.name} was built from: it was recreated",
-                hint="rebuild the index",
-            )
+
+def _require_not_removing(snapshot: DeltaSnapshot) -> None:
+    """Refuse an index that is being removed: parts of it may be gone already."""
+    if build_state(snapshot) is BuildState.REMOVING:
+        raise CannotFollow(
+            f"Delta table {snapshot.relation} is being removed",
+            hint="cancel or drop the index again, until it is gone",
+        )
+
+
+def _require_readable(snapshot: DeltaSnapshot, table: Table, index: Index) -> None:
+    """Refuse a table that lacks a column, or whose rows its files alone do not determine."""
+    if reason := unsupported(snapshot.table):
+        raise CannotFollow(f"Delta table {snapshot.relation} cannot be followed: it {reason}")
+    for column, stored in misfits(snapshot, columns_for_entries(table, index)):
+        raise RelationMismatch(
+            f"table {table.name}: "
+            + (
+                f"relation {snapshot.relation} has no column {column.name}"
+                if stored is None
+                else f"column {column.name} of {snapshot.relation} is stored as {stored}, the "
+                f"catalog says {column.type}"
+            ),
+            hint="correct the catalog, or the relation",
+        )

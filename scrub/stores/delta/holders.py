@@ -9,11 +9,9 @@ import getpass
 import os
 import socket
 import uuid
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 LEASE = timedelta(minutes=10)
@@ -42,14 +40,6 @@ class Holder:
         )
         _HERE[holder.token] = holder
         return holder
-
-    @classmethod
-    def of(cls, content: Mapping[str, Any]) -> "Holder":
-        return cls(**content)
-
-    @property
-    def content(self) -> dict[str, Any]:
-        return asdict(self)
 
     def __str__(self) -> str:
         return f"process {self.process} of {self.user} on {self.host}"

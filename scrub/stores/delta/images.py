@@ -72,9 +72,10 @@ class WholeEntries:
         there = self.states.held.get(identity(self.shape, values), [])
         return [(held.found, held.given) for held in there]
 
-    def in_place_of(self, given: pa.Table, removed: Sequence[Sequence[int]]) -> pa.Table:
+    def in_place_of(self, given: pa.Table, removed: Sequence[Sequence[int]] = ()) -> pa.Table:
         """Given entries with the further columns of what each of them replaces, or NULL."""
-        first = pa.array([numbers[0] if numbers else None for numbers in removed], pa.int64())
+        replaced = removed or [()] * given.num_rows
+        first = pa.array([numbers[0] if numbers else None for numbers in replaced], pa.int64())
         for column in self.whole.columns[len(self.shape.columns) :]:
             given = given.append_column(
                 pa.field(column.name, to_arrow(column.type)),

@@ -6,8 +6,6 @@ on still holds when it is there. The number of that version is the event's own: 
 """
 
 import json
-import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -19,18 +17,17 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from scrub.errors import RelationMismatch, StoreUnavailable, first_line
-from scrub.model.entry_shape import EntryShape
 from scrub.model.table import Column
 from scrub.model.types import ColumnType, TypeName
+from scrub.stores.delta.commit import until_committed
 from scrub.stores.delta.entries import EntriesInFiles, entry_schema, find_entries
 from scrub.stores.delta.files import NewFiles
 from scrub.stores.delta.log import list_log, openable
 from scrub.stores.delta.snapshot import DeltaSnapshot, open_snapshot
+from scrub.stores.entry_states import shape_by
 from scrub.stores.locations import is_local, join
 
 JOURNAL = "scrub_journal"
-_ATTEMPTS_MAX = 60
-_PAUSE_SECONDS_FIRST, _PAUSE_SECONDS_MAX = 0.02, 1.0
 _STRING = ColumnType(TypeName.STRING)
 _COLUMNS = (
     Column(name="run", type=_STRING),
@@ -66,12 +63,9 @@ class Event:
 class DeltaJournal:
     """The events of all runs in one lake."""
 
-    def __init__(
-        self, root: str, options: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, root: str, options: Mapping[str, str]) -> None:
         self.root = root
         self.options = options
-        self._sleep = sleep
 
     def add(
         self,
@@ -159,18 +153,18 @@ class DeltaJournal:
         return open_snapshot(self.root, JOURNAL, self.options)
 
     def _until_committed(self, attempt: Callable[[DeltaSnapshot], bool]) -> int:
-        for times in range(_ATTEMPTS_MAX):
+        number = 0
+
+        def in_latest() -> bool:
+            nonlocal number
             with self._open() as snapshot:
                 _demand_columns(snapshot)
                 # Read before the commit, after which delta-rs may show the new version.
                 number = snapshot.version + 1
-                if attempt(snapshot):
-                    return number
-            longest = min(_PAUSE_SECONDS_FIRST * 2**times, _PAUSE_SECONDS_MAX)
-            self._sleep(random.uniform(0, longest))
-        raise StoreUnavailable(
-            f"Delta table {JOURNAL}: others committed first, {_ATTEMPTS_MAX} times in a row"
-        )
+                return attempt(snapshot)
+
+        until_committed(JOURNAL, in_latest)
+        return number
 
 
 def _demand_columns(snapshot: DeltaSnapshot) -> None:
@@ -184,9 +178,7 @@ def _demand_columns(snapshot: DeltaSnapshot) -> None:
 
 def _find(snapshot: DeltaSnapshot, column: str, values: Sequence[str]) -> EntriesInFiles:
     """Events by one column; files of others are passed over by their bounds."""
-    telling = tuple(c for c in _COLUMNS if c.name == column)
-    others = tuple(c for c in _COLUMNS if c.name != column)
-    shape = EntryShape(relation=JOURNAL, indexed=telling, suffix=(), stored=others)
+    shape = shape_by([column], _COLUMNS, JOURNAL)
     return find_entries(snapshot, shape, pa.table({column: pa.array(values, pa.string())}))
 
 
@@ -212,11 +204,5 @@ def _commit(snapshot: DeltaSnapshot, events: pa.Table) -> bool:
 
 
 def _commit_without(snapshot: DeltaSnapshot, found: EntriesInFiles) -> bool:
-    gone: dict[str, list[int]] = {}
-    files = {file.path: file for file, _ in found.places}
-    for file, row in found.places:
-        gone.setdefault(file.path, []).append(row)
     with NewFiles(snapshot) as new:
-        for path, rows in gone.items():
-            new.write_again(files[path], rows)
-        return new.commit(files.values())
+        return new.commit(new.write_without(found.places))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commits of a repair to a relation, each with its event in the journal before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,21 @@ from scrub.stores.delta.files import NewFiles
 from scrub.stores.delta.images import WholeEntries
 from scrub.stores.delta.journal import EventKind
 from scrub.stores.delta.runs import DeltaRuns, last_committed, repair_mark
-from scrub.stores.delta.undo import values_of
+from scrub.stores.delta.snapshot import DeltaSnapshot
 from scrub.stores.delta.writes import commit_states
-from scrub.stores.repairing import Applied, Change
+from scrub.stores.repairing import Applied, Change, entry_of
 
 Content = Mapping[str, Any]
 """One change as the journal holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a batch does to a relation."""
+
+    found: WholeEntries  # as judged
+    rows: pa.Table  # those that may have to be written, by the numbers that the states know
+    contents: Sequence[Content]
 
 
 def commit_journalled(
@@ -29,24 +38,28 @@ def commit_journalled(
     run: str,
     kind: EventKind,
     of: Index | Table,
-    new: NewFiles,
-    found: WholeEntries,
-    rows: pa.Table,
-    contents: Sequence[Content],
-) -> bool:
-    """Journal first: a record without a write is harmless, a write without one is not."""
-    if not contents:
-        return True
-    place = {
-        "store": of.store,
-        "relation": of.relation if found.has_changed else None,
-        "follows": last_committed(new.snapshot, run),
-    }
-    number = runs.journal.add(run, kind, [{**place, **one} for one in contents])
-    if not found.has_changed:
-        return True
-    mark = Mark(repair_mark(run), number)
-    return commit_states(new, found.whole, found.found, found.states, rows, mark)
+    decide: Callable[[DeltaSnapshot, NewFiles], Decided],
+) -> None:
+    """Decide, journal and commit, again and again until nobody is in the way."""
+
+    def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
+        decided = decide(snapshot, new)
+        found = decided.found
+        if not decided.contents:
+            return True
+        place = {
+            "store": of.store,
+            "relation": of.relation if found.has_changed else None,
+            "follows": last_committed(snapshot, run),
+        }
+        # Journal first: a record without a write is harmless, a write without one is not.
+        told = [{**place, **one} for one in decided.contents]
+        mark = Mark(repair_mark(run), runs.journal.add(run, kind, told))
+        return not found.has_changed or commit_states(
+            new, found.whole, found.found, found.states, decided.rows, mark
+        )
+
+    runs.lake.writer(of).until_committed(of.relation, attempt)
 
 
 def undone_contents(records: Sequence[JournalRecord], applied: Sequence[Applied]) -> list[Content]:
@@ -90,7 +103,7 @@ class BatchContents:
     def of(
         self, action: Action, change: Change, applied: Applied, removed: Sequence[int]
     ) -> Content:
-        left = self.found.left_in_place(values_of(change))
+        left = self.found.left_in_place(entry_of(change.before, change.after))
         return content_of(
             action,
             ActionKind.DELETE if applied.beside else action.kind,

@@ -1,41 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stores that one repair works with: that of the table, and those of its indexes."""
+"""The stores of one table: its own, and those of its indexes."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from scrub.errors import UsageError
 from scrub.model.table import Index, Store, Table
 from scrub.stores.delta.snapshot import DeltaSnapshot, open_snapshot
 from scrub.stores.delta.writes import DeltaWriter
-from scrub.stores.locations import normalise
+from scrub.stores.locations import join, normalise
 
 
 class Lake:
     """Opens relations by the name of their store."""
 
-    def __init__(
-        self, store: Store, *others: Store, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, store: Store, *others: Store) -> None:
         self._stores = {one.name: one for one in (*others, store)}
-        self._sleep = sleep
 
     def open(
         self, store: str, relation: str, version: int | None = None
     ) -> AbstractContextManager[DeltaSnapshot]:
         """A version of a relation, or its latest one."""
-        found = self._store(store)
+        found = self.store(store)
         return open_snapshot(normalise(found.path or "."), relation, found.options, version)
 
     def latest(self, of: Index | Table) -> AbstractContextManager[DeltaSnapshot]:
         """The latest version of an index or a table."""
         return self.open(of.store, of.relation)
 
-    def writer(self, of: Index | Table) -> DeltaWriter:
-        return DeltaWriter(self._store(of.store), self._sleep)
+    def place(self, of: Index | Table) -> tuple[str, Mapping[str, str]]:
+        """Where an index or a table is, and the options to open it with."""
+        found = self.store(of.store)
+        return join(normalise(found.path or "."), of.relation), found.options
 
-    def _store(self, name: str) -> Store:
+    def writer(self, of: Index | Table) -> DeltaWriter:
+        return DeltaWriter(self.store(of.store))
+
+    def store(self, name: str) -> Store:
+        """The store of that name, which must be one of Delta."""
         found = self._stores.get(name)
         if found is None or found.kind != "delta":
             raise UsageError(

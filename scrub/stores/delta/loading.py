@@ -16,19 +16,25 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from scrub.errors import StoreUnavailable, first_line
+from scrub.errors import StoreUnavailable
 from scrub.model.index_shape import shape_of
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf
-from scrub.model.table import Index, Store, Table
+from scrub.model.table import Index, Table
 from scrub.stores.base import SessionProvider
 from scrub.stores.delta.changes import CannotFollow
 from scrub.stores.delta.commit import Mark, commit_next
 from scrub.stores.delta.entries import entry_schema, in_key_order
-from scrub.stores.delta.entry_making import NativeEntries, SparkEntries, entry_maker
+from scrub.stores.delta.entry_making import (
+    NativeEntries,
+    entries_of_frame,
+    entry_maker,
+    made_in_spark,
+)
 from scrub.stores.delta.files import NewFiles, add_action, remove_action
+from scrub.stores.delta.lake import Lake
 from scrub.stores.delta.marks import follow_mark
-from scrub.stores.delta.snapshot import DeltaSnapshot, open_snapshot, require_writable
+from scrub.stores.delta.snapshot import DeltaSnapshot, require_writable
 from scrub.stores.delta.store import DeltaStore
 from scrub.stores.locations import for_spark, join, open_filesystem
 from scrub.stores.row_entries import columns_for_entries
@@ -44,14 +50,13 @@ _ATTEMPTS_MAX = 20
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Loader:
     """Makes all entries of one index; the index's types are resolved."""
 
     table: Table
     index: Index
-    tables: Store
-    indexes: Store
+    lake: Lake
     session: SessionProvider
 
     def load(
@@ -62,15 +67,14 @@ class Loader:
         `still_wanted` is called with the version that the commit builds on. None: it said no.
         """
         facts = self._pin(version)
-        store = DeltaStore(self.indexes)
-        with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
+        with self.lake.latest(self.index) as snapshot:
             require_writable(snapshot)
             if not still_wanted(snapshot):
                 return None
             adds, entries, discard = self._write(snapshot, facts)
         mark = Mark(follow_mark(self.table.relation), version)
         for _ in range(_ATTEMPTS_MAX):
-            with open_snapshot(store.root, self.index.relation, store.options) as snapshot:
+            with self.lake.latest(self.index) as snapshot:
                 if not still_wanted(snapshot):
                     discard()
                     return None
@@ -82,9 +86,12 @@ class Loader:
             f"Delta table {self.index.relation}: others committed first, again and again"
         )
 
+    @property
+    def _tables(self) -> DeltaStore:
+        return DeltaStore(self.lake.store(self.table.store))
+
     def _pin(self, version: int) -> RelationFacts:
-        store = DeltaStore(self.tables)
-        facts = store.pin(
+        facts = self._tables.pin(
             self.table.relation, AsOf(version=version), self.session, self.table.columns
         )
         if not facts.native:
@@ -94,9 +101,7 @@ class Loader:
     def _write(
         self, snapshot: DeltaSnapshot, facts: RelationFacts
     ) -> tuple[list[Any], int, Callable[[], None]]:
-        store = DeltaStore(self.tables)
-        root = join(store.root, self.table.relation)
-        maker = entry_maker(self.table, self.index, root, store.options, self.session)
+        maker = entry_maker(self.table, self.index, self.lake, self.session)
         few = facts.rows is not None and facts.rows <= HERE_ROWS_MAX
         if isinstance(maker, NativeEntries) and few and (facts.bytes or 0) <= HERE_BYTES_MAX:
             shape = shape_of(self.table, self.index)
@@ -105,15 +110,11 @@ class Loader:
             new = NewFiles(snapshot)
             new.write(in_key_order(entries, shape))
             return new.adds, entries.num_rows, new.discard
-        return self._write_in_spark(snapshot, facts, root)
+        return self._write_in_spark(snapshot, facts)
 
     def _write_in_spark(
-        self, snapshot: DeltaSnapshot, facts: RelationFacts, root: str
+        self, snapshot: DeltaSnapshot, facts: RelationFacts
     ) -> tuple[list[Any], int, Callable[[], None]]:
-        from pyspark.errors import PySparkException
-
-        from scrub.spark.collecting import translated
-        from scrub.spark.meaning import evaluating
         from scrub.spark.names import named
 
         columns = columns_for_entries(self.table, self.index)
@@ -121,22 +122,14 @@ class Loader:
         files = max(-(-(facts.bytes or 0) // FILE_BYTES), -(-(facts.rows or 0) // FILE_ROWS), 1)
         folder = f"load-{uuid.uuid4().hex}"
         target = join(snapshot.uri, folder)
-        maker = SparkEntries(self.table, self.index, columns, root, self.session)
-        try:
-            with (
-                translated(),
-                evaluating(self.session(), self.table, self.index) as spark,
-                _microseconds(spark),
-            ):
-                rows = DeltaStore(self.tables).frame(spark, facts, columns, facts.splits)
-                entries = maker.entries(rows)
-                ordered = entries.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
-                ordered.write.option("compression", "snappy").parquet(for_spark(target))
-        except PySparkException as error:
-            raise CannotFollow(
-                f"entries of {self.table.name}.{self.index.name} could not be made: "
-                f"{first_line(error)}"
-            ) from error
+        with (
+            made_in_spark(self.table, self.index, self.session, CannotFollow) as spark,
+            _microseconds(spark),
+        ):
+            rows = self._tables.frame(spark, facts, columns, facts.splits)
+            entries = entries_of_frame(self.index, rows)
+            ordered = entries.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
+            ordered.write.option("compression", "snappy").parquet(for_spark(target))
         filesystem, path = open_filesystem(target, snapshot.options)
         adds, total = [], 0
         for info in filesystem.get_file_info(pafs.FileSelector(path)):

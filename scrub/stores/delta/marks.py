@@ -7,6 +7,7 @@ a build is a table property. An index that scrub did not build has no such prope
 
 from enum import StrEnum
 
+from scrub.errors import ScrubError
 from scrub.stores.delta.snapshot import DeltaSnapshot
 
 STATE = "scrub.state"
@@ -31,6 +32,19 @@ def followed_version(snapshot: DeltaSnapshot, table_relation: str) -> int | None
     """The version of its table that an index shows; None if it does not follow it."""
     version = snapshot.table.transaction_version(follow_mark(table_relation))
     return None if version is None else int(version)
+
+
+def require_same_table(
+    index: DeltaSnapshot, table: DeltaSnapshot, name: str, error: type[ScrubError]
+) -> None:
+    """Raise an error if the table is not the one that the index of this name was built from."""
+    known = index.configuration.get(TABLE_ID)
+    if known is not None and known != table.id:
+        raise error(
+            f"{table.relation} is another table than the one that index {name} was built from: it "
+            "was recreated",
+            hint="rebuild the index",
+        )
 
 
 def build_state(snapshot: DeltaSnapshot) -> BuildState:

@@ -9,7 +9,6 @@ the entry that the row was recovered from is removed there: before the index has
 it shows a version without the row; afterwards, because it is a copy.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -17,22 +16,27 @@ import pyarrow as pa
 
 from scrub.codec.json_values import to_table
 from scrub.errors import RelationMismatch
-from scrub.model.index_shape import shape_of
 from scrub.model.journal import JournalRecord
 from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
-from scrub.model.table import Index, Store, Table
+from scrub.model.table import Index, Table
 from scrub.stores.delta.entries import find_entries
 from scrub.stores.delta.files import NewFiles
 from scrub.stores.delta.images import WholeEntries
 from scrub.stores.delta.journal import EventKind
-from scrub.stores.delta.journalled import commit_journalled, content_of, undone_contents
-from scrub.stores.delta.lost_rows import hindrance, index_view
+from scrub.stores.delta.journalled import (
+    Content,
+    Decided,
+    commit_journalled,
+    content_of,
+    undone_contents,
+)
+from scrub.stores.delta.lost_rows import LostRows, hindrance
 from scrub.stores.delta.marks import followed_version
 from scrub.stores.delta.repair_hindrances import require_staying
 from scrub.stores.delta.repairs import DeltaRepairs
-from scrub.stores.delta.row_demands import EntriesOf, entries_without_spark
 from scrub.stores.delta.rows import require_columns
 from scrub.stores.delta.snapshot import DeltaSnapshot, require_writable
+from scrub.stores.delta.undo import filled_table
 from scrub.stores.entry_states import EntryStates, Values, comparable, identity
 from scrub.stores.recovering import (
     BY_HAND,
@@ -49,17 +53,7 @@ _NO_LONGER_TOLD = "no longer holds the entry that the row was derived from"
 
 
 class RecoveringDelta(DeltaRepairs):
-    """Repairs that put rows back, too; `entries_of` makes the entries that a row would have."""
-
-    def __init__(
-        self,
-        store: Store,
-        *others: Store,
-        entries_of: EntriesOf = entries_without_spark,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        super().__init__(store, *others, entries_of=entries_of, sleep=sleep)
-        self._maker = entries_of
+    """Repairs that put rows back, too."""
 
     def settle(self, table: Table, actions: Sequence[Action]) -> list[Action | Reason]:
         try:
@@ -78,29 +72,22 @@ class RecoveringDelta(DeltaRepairs):
         return [next(judged) if why is None else why for why in hindrances]
 
     def recover(self, run: str, table: Table, actions: Sequence[Action]) -> list[Applied]:
-        shape = row_shape(table)
-        given = to_table([action.after or {} for action in actions], shape.columns)
+        given = to_table([action.after or {} for action in actions], row_shape(table).columns)
         rows = comparable(given)
         applied: list[Applied] = []
 
-        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
-            require_columns(snapshot, shape.columns)
-            found = WholeEntries.find(snapshot, shape, given)
+        def judge(found: WholeEntries) -> list[Content]:
             untold = self._untold(table, actions)
             applied[:] = [
                 _recovered(number, row, untold.get(number), found.states)
                 for number, row in enumerate(rows)
             ]
-            contents = [
+            return [
                 content_of(one, one.kind, None, [], [one.after or {}])
                 for one in _done(actions, applied)
             ]
-            whole = found.in_place_of(given, [[]] * given.num_rows)
-            return commit_journalled(
-                self._runs, run, EventKind.REPAIR, table, new, found, whole, contents
-            )
 
-        self._lake.writer(table).until_committed(table.relation, attempt)
+        self._commit_rows(run, EventKind.REPAIR, table, given, judge)
         for index in kept_indexes(table):
             self._bring_along(run, table, index, _done(actions, applied))
         return applied
@@ -108,41 +95,46 @@ class RecoveringDelta(DeltaRepairs):
     def take_back_rows(
         self, run: str, table: Table, records: Sequence[JournalRecord]
     ) -> list[Applied]:
-        shape = row_shape(table)
-        given = to_table(
-            [{name: (r.after or {}).get(name) for name in shape.names} for r in records],
-            shape.columns,
-        )
-        rows = comparable(given)
+        given = filled_table([r.after or {} for r in records], row_shape(table).columns)
         applied: list[Applied] = []
 
-        def attempt(snapshot: DeltaSnapshot, new: NewFiles) -> bool:
+        def judge(found: WholeEntries) -> list[Content]:
+            applied[:] = [_taken_back(row, found) for row in comparable(given)]
+            return undone_contents(records, applied)
+
+        self._commit_rows(run, EventKind.UNDO, table, given, judge)
+        return applied
+
+    def _commit_rows(
+        self,
+        run: str,
+        kind: EventKind,
+        table: Table,
+        given: pa.Table,
+        judge: Callable[[WholeEntries], list[Content]],
+    ) -> None:
+        """Commit what becomes of given rows, which `judge` decides and tells the journal."""
+        shape = row_shape(table)
+
+        def decide(snapshot: DeltaSnapshot, _: NewFiles) -> Decided:
             require_columns(snapshot, shape.columns)
             found = WholeEntries.find(snapshot, shape, given)
-            applied[:] = [_taken_back(row, found) for row in rows]
-            contents = undone_contents(records, applied)
-            whole = found.in_place_of(given, [[]] * given.num_rows)
-            return commit_journalled(
-                self._runs, run, EventKind.UNDO, table, new, found, whole, contents
-            )
+            return Decided(found, found.in_place_of(given), judge(found))
 
-        self._lake.writer(table).until_committed(table.relation, attempt)
-        return applied
+        commit_journalled(self._runs, run, kind, table, decide)
 
     def _views(
         self, snapshot: DeltaSnapshot, table: Table, actions: Sequence[Action]
     ) -> dict[str, IndexView]:
         found: dict[str, IndexView] = {}
         for index in kept_indexes(table) if actions else []:
-            maker = self._maker(table, index)
-            shape = shape_of(table, maker.index)
             with self._lake.latest(index) as of_index:
+                rows = LostRows(table, actions, snapshot, of_index, self._maker(table, index))
                 require_staying(of_index)
-                require_columns(of_index, shape.columns)
-                if _follows(of_index, table) or index.reflects is None:
-                    found[index.name] = index_view(
-                        snapshot, of_index, table, maker, shape, actions, _follows(of_index, table)
-                    )
+                require_columns(of_index, rows.shape.columns)
+                follows = _follows(of_index, table)
+                if follows or index.reflects is None:
+                    found[index.name] = rows.view(follows)
                 elif any(_entries_of(index, actions)):
                     raise RelationMismatch(
                         f"index {index.name} shows an older version of the table, in which the "

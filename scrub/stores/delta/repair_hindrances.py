@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a Delta index does not take a change, or not so that it can be undone; reads only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from scrub.errors import RelationMismatch
 from scrub.model.repair import Action, ActionKind
@@ -9,7 +9,6 @@ from scrub.model.table import Column, Index
 from scrub.stores.delta.images import demanding_columns
 from scrub.stores.delta.lake import Lake
 from scrub.stores.delta.marks import BuildState, build_state
-from scrub.stores.delta.partitions import not_in_a_partition
 from scrub.stores.delta.rows import require_columns
 from scrub.stores.delta.snapshot import DeltaSnapshot, require_writable
 from scrub.stores.repairing import Reason
@@ -31,9 +30,15 @@ def hindrances_of(lake: Lake, index: Index, actions: Sequence[Action]) -> list[R
             outside = [not_in_a_partition(snapshot, a.after or {}) for a in actions]
     except RelationMismatch as error:
         return [(str(error), error.hint or _WRITE_BY_HAND) for _ in actions]
-    why = _never_null(index.relation, demanding[0]) if demanding else None
+    if not demanding:
+        return outside
+    never_null = (
+        f"column {demanding[0]} of Delta table {index.relation} is never NULL, and its value is "
+        "unknown",
+        "let the column be NULL, or put the entry by hand",
+    )
     return [
-        (why if action.kind is ActionKind.PUT else None) or unwritable
+        never_null if action.kind is ActionKind.PUT else unwritable
         for action, unwritable in zip(actions, outside, strict=True)
     ]
 
@@ -48,6 +53,18 @@ def require_staying(snapshot: DeltaSnapshot) -> None:
         )
 
 
+def not_in_a_partition(snapshot: DeltaSnapshot, row: Mapping[str, object]) -> Reason | None:
+    """Why a row cannot be written: the format reads an empty text of a partition as NULL."""
+    for name in snapshot.partition_columns:
+        if row.get(name) == "":
+            return (
+                f"Delta table {snapshot.relation} is partitioned by {name}, and an empty text "
+                "there would be read as NULL",
+                f"partition the table by another column than {name}, or give the row another value",
+            )
+    return None
+
+
 def _require_removable(snapshot: DeltaSnapshot) -> None:
     """What is put must be removable: for an undo, if for nothing else."""
     if snapshot.configuration.get("delta.appendOnly", "false").lower() == "true":
@@ -56,10 +73,3 @@ def _require_removable(snapshot: DeltaSnapshot) -> None:
             "be removed from it or replaced in it",
             hint="unset the property for the repair, or build the index again",
         )
-
-
-def _never_null(relation: str, column: str) -> Reason:
-    return (
-        f"column {column} of Delta table {relation} is never NULL, and its value is unknown",
-        "let the column be NULL, or put the entry by hand",
-    )

@@ -9,7 +9,6 @@ either the entry they found was there before the commit, and then the commit saw
 what the commit left.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -32,11 +31,11 @@ from scrub.stores.delta.row_demands import (
     RowDemands,
     entries_without_spark,
 )
-from scrub.stores.delta.rows import find_rows, key_columns, require_columns
+from scrub.stores.delta.rows import find_rows, require_columns
 from scrub.stores.delta.runs import DeltaRuns
-from scrub.stores.entry_states import Values, comparable, identity
+from scrub.stores.entry_states import EntryStates, Values, comparable, identity
 from scrub.stores.locations import normalise
-from scrub.stores.recovering import entries_by_key, key_names, plain_shape
+from scrub.stores.recovering import entries_by_key, key_columns, key_names, plain_shape
 from scrub.stores.repairing import Applied, Change, Reason, changes_of_actions, is_in_order
 
 _LOOKS_MAX = 10
@@ -58,14 +57,14 @@ class DeltaRepairs:
         *others: Store,
         entries_of: EntriesOf = entries_without_spark,
         demands: Callable[[Lake], DemandSource] | None = None,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._lake = Lake(store, *others, sleep=sleep)
+        self._lake = Lake(store, *others)
         self._holder: Holder | None = None
-        journal = DeltaJournal(normalise(store.path or "."), dict(store.options), sleep)
-        self._runs = DeltaRuns(journal, self._lake.open)
+        journal = DeltaJournal(normalise(store.path or "."), dict(store.options))
+        self._runs = DeltaRuns(journal, self._lake)
+        self._maker = entries_of
         self._demands = demands(self._lake) if demands else RowDemands(self._lake, entries_of)
-        self._changes = EntryChanges(self._lake, self._demands, self._runs)
+        self._changes = EntryChanges(self._runs, self._demands)
 
     def close(self) -> None:
         """Release the table, also when the run was cut off."""
@@ -132,12 +131,13 @@ class DeltaRepairs:
             require_columns(snapshot, shape.columns)
             demanded = self._demands.demanded(snapshot, table, index, actions)
             entries = find_entries(snapshot, shape, to_table(places, shape.columns)).entries
-        found: dict[Values, list[Values]] = {}
-        for entry in comparable(entries):
-            found.setdefault(identity(shape, entry), []).append(entry)
+        held = EntryStates.of(shape, comparable(entries)).held
         return [
             is_in_order(
-                change, rows, [e for p in _places(shape, change) for e in found.get(p, ())], shape
+                change,
+                rows,
+                [one.values for place in _places(shape, change) for one in held.get(place, ())],
+                shape,
             )
             for change, rows in zip(changes, demanded.entries, strict=True)
         ]

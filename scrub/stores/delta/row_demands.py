@@ -16,10 +16,11 @@ from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action
 from scrub.model.table import Index, Table
 from scrub.stores.delta.lake import Lake
-from scrub.stores.delta.marks import TABLE_ID, followed_version
-from scrub.stores.delta.rows import DemandCache, key_columns
+from scrub.stores.delta.marks import followed_version, require_same_table
+from scrub.stores.delta.rows import DemandCache
 from scrub.stores.delta.snapshot import DeltaSnapshot
 from scrub.stores.entry_states import Values
+from scrub.stores.recovering import key_columns
 from scrub.stores.row_entries import RowEntries, native_row_entries, with_evident_types
 
 EntriesOf = Callable[[Table, Index], RowEntries]
@@ -76,13 +77,7 @@ class RowDemands:
         version = _version_shown(snapshot, table, maker.index)
         keys = to_table([action.primary_key or {} for action in actions], key_columns(table))
         with self.lake.open(table.store, table.relation, version) as of_table:
-            known = snapshot.configuration.get(TABLE_ID)
-            if known is not None and known != str(of_table.table.metadata().id):
-                raise RelationMismatch(
-                    f"{table.relation} is another table than the one that index "
-                    f"{maker.index.name} was built from: it was recreated",
-                    hint="rebuild the index",
-                )
+            require_same_table(snapshot, of_table, maker.index.name, RelationMismatch)
             entries = self._cache.of(of_table, table, maker, keys)
             return Demanded(entries, of_table.version, version is None)
 

@@ -4,35 +4,29 @@
 Files and row groups whose bounds rule out every key are skipped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from scrub.errors import RelationMismatch
-from scrub.model.entry_shape import EntryShape
 from scrub.model.table import Column, Table
 from scrub.model.types import widens
 from scrub.stores.delta.entries import find_entries
 from scrub.stores.delta.features import unsupported
 from scrub.stores.delta.snapshot import DeltaSnapshot
 from scrub.stores.delta.store import column_type
-from scrub.stores.entry_states import DAMAGED, Values, comparable
+from scrub.stores.entry_states import DAMAGED, Values, comparable, shape_by
+from scrub.stores.recovering import key_columns
 from scrub.stores.row_entries import RowEntries, columns_believed, mask_of_damaged
-
-
-def key_columns(table: Table) -> tuple[Column, ...]:
-    return tuple(table.column(name) for name in table.primary_key)
 
 
 def find_rows(
     snapshot: DeltaSnapshot, table: Table, columns: Sequence[Column], keys: pa.Table
 ) -> pa.Table:
     """Every row that has one of the keys, with its key and some columns."""
-    require_columns(snapshot, (*key_columns(table), *columns))
-    stored = tuple(column for column in columns if column.name not in table.primary_key)
-    shape = EntryShape(
-        relation=table.relation, indexed=key_columns(table), suffix=(), stored=stored
-    )
+    wanted = (*key_columns(table), *columns)
+    require_columns(snapshot, wanted)
+    shape = shape_by(table.primary_key, wanted, table.relation)
     return find_entries(snapshot, shape, keys).entries
 
 
@@ -47,7 +41,7 @@ class DemandCache:
     ) -> list[list[Values]]:
         """For each key, the entries that its rows should have in this version."""
         place = table.relation, maker.index.name
-        version = str(snapshot.table.metadata().id), snapshot.version
+        version = snapshot.id, snapshot.version
         known = self._known.get(place)
         if known is None or known[0] != version:
             known = self._known[place] = version, {}
@@ -72,17 +66,26 @@ def require_columns(snapshot: DeltaSnapshot, columns: Sequence[Column]) -> None:
     """Refuse by name a relation whose files do not tell its rows, or that lacks a column."""
     if reason := unsupported(snapshot.table):
         raise RelationMismatch(f"Delta table {snapshot.relation} cannot be read: it {reason}")
-    stored = {field.name: column_type(field.type) for field in snapshot.table.schema().fields}
-    for column in columns:
-        there = stored.get(column.name)
-        if column.name not in stored:
-            problem = f"has no column {column.name}"
-        elif there is None or not widens(there, column.type):
-            is_stored = there or "a type scrub cannot compare"
-            problem = f"stores {column.name} as {is_stored}, the catalog says {column.type}"
-        else:
-            continue
+    for column, stored in misfits(snapshot, columns):
         raise RelationMismatch(
-            f"Delta table {snapshot.relation} {problem}",
+            f"Delta table {snapshot.relation} "
+            + (
+                f"has no column {column.name}"
+                if stored is None
+                else f"stores {column.name} as {stored}, the catalog says {column.type}"
+            ),
             hint="correct the catalog, or the relation",
         )
+
+
+def misfits(
+    snapshot: DeltaSnapshot, columns: Sequence[Column]
+) -> Iterator[tuple[Column, str | None]]:
+    """Columns that a relation lacks (None), or stores in a type that is not the catalog's."""
+    types = {field.name: column_type(field.type) for field in snapshot.table.schema().fields}
+    for column in columns:
+        there = types.get(column.name)
+        if column.name not in types:
+            yield column, None
+        elif there is None or not widens(there, column.type):
+            yield column, str(there or "a type scrub cannot compare")

@@ -8,8 +8,8 @@ number before, as the log had it: from the last one back, they name all that wer
 run ends, the numbers are noted, for indexes that are made anew later.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from scrub.errors import RelationMismatch, StoreUnavailable
@@ -17,11 +17,11 @@ from scrub.model.journal import JournalRecord, RunRecord
 from scrub.model.repair import ActionKind
 from scrub.stores.delta.holders import LEASE, Holder
 from scrub.stores.delta.journal import DeltaJournal, Event, EventKind
+from scrub.stores.delta.lake import Lake
 from scrub.stores.delta.snapshot import DeltaSnapshot
 from scrub.stores.delta.undo import Recorded
 
 _EVENT_CHANGES_MAX = 1_000_000
-OpenIndex = Callable[[str, str], AbstractContextManager[DeltaSnapshot]]
 
 
 def repair_mark(run: str) -> str:
@@ -36,11 +36,11 @@ def last_committed(snapshot: DeltaSnapshot, run: str) -> int | None:
 
 
 class DeltaRuns:
-    """The runs of one lake; `open_index` opens the latest version of a relation in a store."""
+    """The runs of one lake."""
 
-    def __init__(self, journal: DeltaJournal, open_index: OpenIndex) -> None:
+    def __init__(self, journal: DeltaJournal, lake: Lake) -> None:
         self.journal = journal
-        self._open_index = open_index
+        self.lake = lake
 
     def begin(self, record: RunRecord, holder: Holder) -> None:
         content = {
@@ -48,7 +48,7 @@ class DeltaRuns:
             "table": record.table,
             "started": record.started.isoformat(),
             "undoes": record.undoes,
-            "holder": holder.content,
+            "holder": asdict(holder),
         }
 
         def nobody_else(snapshot: DeltaSnapshot) -> None:
@@ -68,7 +68,7 @@ class DeltaRuns:
             if event.kind is EventKind.BEGIN:
                 found[event.run] = _record(event, before)
             elif before is not None:
-                found[event.run] = _ended(before, event.written)
+                found[event.run] = replace(before, finished=event.written)
         return sorted(found.values(), key=lambda record: record.started, reverse=True)
 
     def changes(self, run: str) -> list[Recorded]:
@@ -117,7 +117,7 @@ class DeltaRuns:
 
     def _last(self, store: str, relation: str, run: str) -> int | None:
         try:
-            with self._open_index(store, relation) as snapshot:
+            with self.lake.open(store, relation) as snapshot:
                 return last_committed(snapshot, run)
         except RelationMismatch:
             return None  # the index is gone, and what was done to it
@@ -128,7 +128,7 @@ class DeltaRuns:
                 continue
             events = self.journal.of_run(record.run, snapshot)
             begin = [event for event in events if event.kind is EventKind.BEGIN][-1]
-            other = Holder.of(begin.content["holder"])
+            other = Holder(**begin.content["holder"])
             if other != holder and other.is_at_work(events[-1].written, datetime.now(UTC)):
                 since = begin.written.replace(microsecond=0).isoformat()
                 raise StoreUnavailable(
@@ -153,17 +153,6 @@ def _record(begin: Event, before: RunRecord | None) -> RunRecord:
         table=content["table"],
         started=before.started if before else datetime.fromisoformat(content["started"]),
         undoes=content["undoes"],
-    )
-
-
-def _ended(record: RunRecord, finished: datetime) -> RunRecord:
-    return RunRecord(
-        run=record.run,
-        command=record.command,
-        table=record.table,
-        started=record.started,
-        finished=finished,
-        undoes=record.undoes,
     )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from scrub.errors import RelationMismatch, RelationMissing, StoreUnavailable, first_line
 from scrub.stores.delta.features import unsupported
 from scrub.stores.delta.log import openable
+from scrub.stores.files.data_files import DataFile
 from scrub.stores.files.partition_values import partition_text
 from scrub.stores.locations import has_scheme, join, normalise
 
@@ -32,13 +33,11 @@ _DEMANDS = ("delta.generationExpression", "delta.invariants", "delta.identity.st
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotFile:
-    """A data file of a version, with the bounds that the log gives of its columns."""
+class SnapshotFile(DataFile):
+    """A data file of a version, with what the log tells of its rows."""
 
     path: str  # as the log spells it
-    uri: str
-    bytes: int
-    partition: Mapping[str, str | None]
+    rows: int | None
     lowest: Mapping[str, Any]
     highest: Mapping[str, Any]
 
@@ -57,6 +56,11 @@ class DeltaSnapshot:
         return int(self.table.version())
 
     @property
+    def id(self) -> str:
+        """Another one for a table that was made again under the same name."""
+        return str(self.table.metadata().id)
+
+    @property
     def schema(self) -> pa.Schema:
         return pa.schema(self.table.schema().to_arrow())
 
@@ -69,20 +73,24 @@ class DeltaSnapshot:
         return dict(self.table.metadata().configuration)
 
     def files(self) -> list[SnapshotFile]:
-        actions = pa.table(self.table.get_add_actions(flatten=False)).to_pylist()
-        return [
-            SnapshotFile(
-                path=action["path"],
-                uri=resolve(self.uri, action["path"]),
-                bytes=action["size_bytes"],
-                partition={
-                    n: partition_text(v) for n, v in (action.get("partition") or {}).items()
-                },
-                lowest=action.get("min") or {},
-                highest=action.get("max") or {},
-            )
-            for action in actions
-        ]
+        return files_of(self.uri, self.table)
+
+
+def files_of(uri: str, table: Any) -> list[SnapshotFile]:
+    """The files of a version that delta-rs has opened."""
+    actions = pa.table(table.get_add_actions(flatten=False)).to_pylist()
+    return [
+        SnapshotFile(
+            path=action["path"],
+            uri=resolve(uri, action["path"]),
+            bytes=action["size_bytes"],
+            rows=action.get("num_records"),
+            partition={n: partition_text(v) for n, v in (action.get("partition") or {}).items()},
+            lowest=action.get("min") or {},
+            highest=action.get("max") or {},
+        )
+        for action in actions
+    ]
 
 
 @contextmanager

@@ -4,26 +4,22 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from scrub.errors import RelationMismatch, StoreUnavailable, first_line
+from scrub.errors import RelationMismatch, SparkUnavailable, StoreUnavailable, first_line
 from scrub.model.relation import RelationFacts, Snapshot, Splits
 from scrub.model.request import AsOf
 from scrub.model.table import Column, Store
 from scrub.model.types import ColumnType, TypeName, parse_type
+from scrub.spark.types import from_spark
 from scrub.stores.base import Following, SessionProvider
 from scrub.stores.delta.features import unsupported
 from scrub.stores.delta.log import LogFiles, list_log, openable, version_at
 from scrub.stores.delta.marks import BuildState, build_state, followed_version
-from scrub.stores.delta.snapshot import open_snapshot, resolve
-from scrub.stores.delta.source import load_delta, pin_delta_source
-from scrub.stores.files.data_files import DataFile
+from scrub.stores.delta.snapshot import files_of, open_snapshot
 from scrub.stores.files.parquet_files import estimate_rows, split_files
-from scrub.stores.files.partition_values import partition_text
 from scrub.stores.files.partitioned_frame import partitioned_frame
 from scrub.stores.files.spark_files import whole_files
 from scrub.stores.files.typed_formats import parquet_loader
-from scrub.stores.locations import join, normalise
+from scrub.stores.locations import for_spark, join, normalise
 from scrub.stores.neighbours import no_such_relation
 
 if TYPE_CHECKING:
@@ -56,7 +52,7 @@ class DeltaStore:
             reason = table if isinstance(table, str) else unsupported(table)
             if reason is None:
                 return self._facts(relation, uri, table)
-        return pin_delta_source(self.name, relation, uri, version, reason, session)
+        return _pin_by_source(self.name, relation, uri, version, reason, session)
 
     def close(self) -> None:
         """Nothing is held: files stay where they are."""
@@ -74,7 +70,7 @@ class DeltaStore:
             return partitioned_frame(spark, uri, files, columns, parquet_loader(spark))
         version = facts.snapshot.version
         assert version is not None, "a Delta snapshot has a version"
-        frame = load_delta(spark, uri, version)
+        frame = _load_by_source(spark, uri, version)
         return frame.select(*[named(c.name).cast(to_spark(c.type)).alias(c.name) for c in columns])
 
     def following(self, facts: RelationFacts, table: str) -> Following:
@@ -152,14 +148,14 @@ class DeltaStore:
                     f"Delta table {relation} is partitioned by the binary column {name}: writers "
                     "disagree on how such values are spelled, so they cannot be read"
                 )
-        files, rows = _files(uri, table)
-        splits = split_files(files, rows, self.options)
+        files = files_of(uri, table)
+        rows = [file.rows for file in files]
         return RelationFacts(
             store=self.name,
             relation=relation,
             snapshot=Snapshot(label=f"version {table.version()}", version=table.version()),
             columns=columns,
-            splits=splits,
+            splits=split_files(files, rows, self.options),
             rows=estimate_rows(files, rows, self.options),
             bytes=sum(file.bytes for file in files),
             native=True,
@@ -167,20 +163,35 @@ class DeltaStore:
         )
 
 
-def _files(uri: str, table: Any) -> tuple[list[DataFile], list[int | None]]:
-    actions = pa.table(table.get_add_actions(flatten=False)).to_pylist()
-    files = [
-        DataFile(
-            uri=resolve(uri, action["path"]),
-            bytes=action["size_bytes"],
-            partition={
-                name: partition_text(value)
-                for name, value in (action.get("partition") or {}).items()
-            },
-        )
-        for action in actions
-    ]
-    return files, [action.get("num_records") for action in actions]
+def _load_by_source(spark: "SparkSession", uri: str, version: int) -> "DataFrame":
+    return spark.read.format("delta").option("versionAsOf", version).load(for_spark(uri))
+
+
+def _pin_by_source(
+    store: str, relation: str, uri: str, version: int, reason: str, session: SessionProvider
+) -> RelationFacts:
+    """Facts for a table that only Spark's source can read; an error if the source is missing."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        schema = _load_by_source(session(), uri, version).schema
+    except (PySparkException, Py4JJavaError, SparkUnavailable) as error:
+        raise RelationMismatch(
+            f"Delta table {relation} {reason}",
+            hint="let Spark's own delta source read it: put Delta's jars on its class path, "
+            "--conf spark.jars.packages=io.delta:delta-spark_2.13:VERSION",
+        ) from error
+    return RelationFacts(
+        store=store,
+        relation=relation,
+        snapshot=Snapshot(label=f"version {version}", version=version),
+        columns={field.name: from_spark(field.dataType) for field in schema.fields},
+        splits=(),
+        rows=None,
+        native=False,
+        native_reason=f"the table {reason}; Spark's delta source reads it",
+    )
 
 
 def column_type(delta_type: Any) -> ColumnType | None:

@@ -7,14 +7,13 @@ judged by itself.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice
 
 import pyarrow as pa
 
 from scrub.codec.json_values import to_table
-from scrub.model.defect import Value
 from scrub.model.entry_shape import EntryShape
 from scrub.model.journal import JournalRecord
 from scrub.model.repair import ActionKind, ActionOutcome, Entry
@@ -54,7 +53,7 @@ class Undo:
         others = (max(0, len(one.removed) - 1) for one in self.changes)
         self._behind = list(accumulate(others, initial=len(self.changes)))
         for number, (one, change) in enumerate(zip(self.changes, self._values, strict=True)):
-            place = one.batch, identity(self.shape, values_of(change))
+            place = one.batch, identity(self.shape, entry_of(change.before, change.after))
             self._places.setdefault(place, []).append(number)
 
     def rows(self, columns: Sequence[Column]) -> pa.Table:
@@ -64,7 +63,7 @@ class Undo:
             for one in self.changes
         ]
         others = [entry for one in self.changes for entry in one.removed[1:]]
-        return to_table([_filled(row, columns) for row in (*firsts, *others)], columns)
+        return filled_table([*firsts, *others], columns)
 
     def judge(self, states: EntryStates) -> list[Applied]:
         """What becomes of each change; the entries to be written are numbers of `rows`."""
@@ -105,7 +104,7 @@ class Undo:
         for place, left in zip(self._places, told, strict=True):
             found[place] = Counter(islice(values, len(left)))
         for one, change in zip(self.earlier, _in_values(self.shape, self.earlier), strict=True):
-            place = one.batch, identity(self.shape, values_of(change))
+            place = one.batch, identity(self.shape, entry_of(change.before, change.after))
             if place in found:
                 if change.kind in _ADDING and change.after is not None:
                     found[place][change.after] -= 1
@@ -126,13 +125,6 @@ def _in_values(shape: EntryShape, changes: Sequence[Recorded]) -> list[Change]:
     return changes_of(shape, [(r.kind, r.before, r.after, 0) for r in records])
 
 
-def values_of(change: Change) -> Values:
-    """An entry that has the change's place."""
-    values = change.before if change.before is not None else change.after
-    assert values is not None, "a change has an entry before or after it"
-    return values
-
-
-def _filled(row: Entry, columns: Sequence[Column]) -> Mapping[str, Value]:
-    """A column that the relation got since then is NULL."""
-    return {column.name: row.get(column.name) for column in columns}
+def filled_table(rows: Sequence[Entry], columns: Sequence[Column]) -> pa.Table:
+    """Journalled rows; a column that the relation got since then is NULL."""
+    return to_table([{c.name: row.get(c.name) for c in columns} for row in rows], columns)

@@ -11,7 +11,6 @@ keys. delta-rs' own MERGE puts what is left of several files into one, which soo
 so that no file can be skipped any more.
 """
 
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,19 +18,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrub.errors import StoreUnavailable, UsageError
+from scrub.errors import UsageError
 from scrub.model.entry_shape import EntryShape, Tombstones
 from scrub.model.table import Store
-from scrub.stores.delta.commit import Mark
+from scrub.stores.delta.commit import Mark, until_committed
 from scrub.stores.delta.entries import EntriesInFiles, entry_schema, find_entries, in_key_order
 from scrub.stores.delta.files import NewFiles
 from scrub.stores.delta.snapshot import DeltaSnapshot, open_snapshot, require_writable
 from scrub.stores.entry_states import EntryStates, comparable
-from scrub.stores.in_parallel import in_parallel
 from scrub.stores.locations import normalise
-
-ATTEMPTS_MAX = 60
-_PAUSE_SECONDS_FIRST, _PAUSE_SECONDS_MAX = 0.02, 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +42,6 @@ class DeltaWriter:
     """A store of Delta tables opened for writing; there is no way to write without a condition."""
 
     def __init__(self, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
-        self.name = store.name
         self.root = normalise(store.path or ".")
         self.options = dict(store.options)
         self._sleep = sleep
@@ -90,21 +84,16 @@ class DeltaWriter:
     def until_committed(
         self, relation: str, attempt: Callable[[DeltaSnapshot, NewFiles], bool]
     ) -> None:
-        for number in range(ATTEMPTS_MAX):
+        def in_latest() -> bool:
             with (
                 open_snapshot(self.root, relation, self.options) as snapshot,
                 NewFiles(snapshot) as new,
             ):
                 require_writable(snapshot)
-                if attempt(snapshot, new):
-                    return
-            # Chance decides who goes first; who waits longer meets fewer others.
-            longest = min(_PAUSE_SECONDS_FIRST * 2**number, _PAUSE_SECONDS_MAX)
-            self._sleep(random.uniform(0, longest))
-        raise StoreUnavailable(
-            f"Delta table {relation}: others committed first, {ATTEMPTS_MAX} times in a row",
-            hint="write when fewer others do, or in larger batches",
-        )
+                return attempt(snapshot, new)
+
+        hint = "write when fewer others do, or in larger batches"
+        until_committed(relation, in_latest, self._sleep, hint)
 
 
 def commit_states(
@@ -116,15 +105,9 @@ def commit_states(
     mark: Mark | None,
 ) -> bool:
     """Commit the difference as the next version; False if somebody else took it."""
-    gone: dict[str, list[int]] = {}
-    files = {}
-    for number in states.gone:
-        file, row = found.places[number]
-        files[file.path] = file
-        gone.setdefault(file.path, []).append(row)
-    in_parallel(lambda path: new.write_again(files[path], gone[path]), list(gone))
+    removed = new.write_without(found.places[number] for number in states.gone)
     new.write(in_key_order(_new_entries(shape, given, states), shape))
-    return new.commit(files.values(), mark)
+    return new.commit(removed, mark)
 
 
 def _new_entries(shape: EntryShape, given: pa.Table, states: EntryStates) -> pa.Table:

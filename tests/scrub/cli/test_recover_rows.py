@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from scrub.catalog import load_catalog
-from scrub.cli import main
 from scrub.model.defect import Defect
 from tests.postgres_server import Database
+from tests.scrub.cli.exit_codes import exit_code
 from tests.scrub.stores.postgres.repairs.postgres_ground import Ground
 
 Scrub = Callable[[str], tuple[int, str]]
@@ -67,12 +67,8 @@ def scrub(ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     file.write_text(json.dumps({"schema_version": 1, "tables": tables, "defects": told}))
 
     def run(command: str) -> tuple[int, str]:
-        catalog = ["--catalog", str(tmp_path / "scrub.yaml")]
-        arguments = [str(file) if word == "FILE" else word for word in command.split()]
-        try:
-            code = main.run([*arguments, *catalog])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
+        arguments = [file if word == "FILE" else word for word in command.split()]
+        code = exit_code(*arguments, "--catalog", tmp_path / "scrub.yaml")
         captured = capsys.readouterr()
         return code, captured.out
 

@@ -20,7 +20,6 @@ from reports.repair_records import repair_record
 from reports.repairs import repair_as_text
 from scrub.app.repairing.earlier_result import read_result
 from scrub.catalog import load_catalog
-from scrub.cli import main
 from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.journal import RunRecord
@@ -28,6 +27,7 @@ from scrub.model.repair import Entry, RepairPlan, RepairReport
 from scrub.model.result import Status
 from tests.postgres_server import Database
 from tests.reports.results import RESULTS, a_check, a_run, a_table
+from tests.scrub.cli.exit_codes import exit_code
 from tests.scrub.stores.postgres.repairs.postgres_ground import Ground, defect_of
 
 Scrub = Callable[..., int]
@@ -74,11 +74,7 @@ def ground(database: Database, tmp_path: Path) -> Ground:
 @pytest.fixture
 def scrub(ground: Ground, tmp_path: Path) -> Scrub:
     def run(command: str, *arguments: object) -> int:
-        catalog = ["--catalog", str(tmp_path / "scrub.yaml")]
-        try:
-            return main.run([*command.split(), *map(str, arguments), *catalog])
-        except SystemExit as stop:
-            return int(stop.code or 0)
+        return exit_code(*command.split(), *arguments, "--catalog", tmp_path / "scrub.yaml")
 
     return run
 

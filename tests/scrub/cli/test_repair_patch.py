@@ -15,11 +15,11 @@ from deltalake import write_deltalake
 from repair.patch.files import file_name
 from scrub.app import check
 from scrub.app.repairing.patch import write_patch
-from scrub.cli import main
 from scrub.model.defect import DefectKind
 from scrub.model.repair import RepairRequest
 from tests.builders import entries_of, orders, parquet_lake, write_catalog
 from tests.postgres_server import Database
+from tests.scrub.cli.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,11 +50,7 @@ def lake(tmp_path: Path) -> Path:
 @pytest.fixture
 def scrub(lake: Path, capsys: pytest.CaptureFixture[str]) -> Scrub:
     def run(command: str, *arguments: object) -> int:
-        catalog = ["--catalog", str(lake / "scrub.yaml")]
-        try:
-            return main.run([*command.split(), *map(str, arguments), *catalog])
-        except SystemExit as stop:
-            return int(stop.code or 0)
+        return exit_code(*command.split(), *arguments, "--catalog", lake / "scrub.yaml")
 
     return run
 

@@ -15,7 +15,6 @@ from scrub.model.relation import RelationFacts, Split
 from scrub.model.table import Column, Store
 from scrub.model.types import parse_type
 from scrub.stores.base import ReadableStore
-from scrub.stores.delta import source as delta_source
 from scrub.stores.delta import store as delta_module
 from scrub.stores.delta.store import DeltaStore
 from scrub.stores.files import parquet_files, partitioned_frame
@@ -228,8 +227,7 @@ def test_with_deltas_jars_spark_reads_what_files_do_not_tell(
         return session.createDataFrame([(7, "x")], "id int, extra string")
 
     delta.with_edits(tmp_path, delta.REFUSED["deletion vectors"])
-    monkeypatch.setattr(delta_source, "load_delta", stand_in)
-    monkeypatch.setattr(delta_module, "load_delta", stand_in)
+    monkeypatch.setattr(delta_module, "_load_by_source", stand_in)
     facts: RelationFacts = lake.pin("t", None, lambda: spark, ())
     assert not facts.native
     assert "deletion vectors" in facts.native_reason

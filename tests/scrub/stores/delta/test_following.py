@@ -185,11 +185,17 @@ def test_where_there_is_a_feed_the_rewritten_files_are_not_needed(tmp_path: Path
     assert ground.entries() == ground.expected()
 
 
-def test_a_log_that_was_cleaned_up_is_refused_by_name(tmp_path: Path) -> None:
-    ground = DeltaGround(tmp_path, rows_of(*START))
+def written_since(root: Path, commits: int) -> DeltaGround:
+    """An index, and a table with so many more commits."""
+    ground = DeltaGround(root, rows_of(*START))
     ground.load()
-    for number in range(3):
+    for number in range(commits):
         ground.append((50 + number, 1, "x"))
+    return ground
+
+
+def test_a_log_that_was_cleaned_up_is_refused_by_name(tmp_path: Path) -> None:
+    ground = written_since(tmp_path, commits=3)
     ground.table.create_checkpoint()
     (tmp_path / "orders" / "_delta_log" / f"{1:020}.json").unlink()
     with pytest.raises(CannotFollow, match="commit 1 of Delta table orders is not in its log"):
@@ -293,10 +299,7 @@ def test_many_followers_at_once_apply_each_version_once(tmp_path: Path) -> None:
 
 
 def test_an_index_that_others_compact_is_still_followed(tmp_path: Path) -> None:
-    ground = DeltaGround(tmp_path, rows_of(*START))
-    ground.load()
-    for number in range(5):
-        ground.append((50 + number, 1, "x"))
+    ground = written_since(tmp_path, commits=5)
     ground.follow()
     index = DeltaTable(str(tmp_path / "orders__by_customer"))
     index.optimize.compact()

@@ -102,10 +102,17 @@ def attempt(lake: Lake, run: str, undoes: str | None = None) -> None:
 
 
 COMMITS = 6  # of a repair: begin, plan and commit of two indexes, end
+MOMENTS = {
+    f"{commit}-{'before' if before else 'after'}": (commit, before)
+    for commit in range(COMMITS)
+    for before in (True, False)
+}
+cut_off_anywhere = pytest.mark.parametrize(
+    ("commit", "before"), MOMENTS.values(), ids=MOMENTS.keys()
+)
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-@pytest.mark.parametrize("commit", range(COMMITS))
+@cut_off_anywhere
 def test_a_repair_cut_off_anywhere_is_completed_and_journal_and_data_agree(
     tmp_path: Path, commit: int, before: bool
 ) -> None:
@@ -122,8 +129,7 @@ def test_a_repair_cut_off_anywhere_is_completed_and_journal_and_data_agree(
     assert contents(lake) == original
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-@pytest.mark.parametrize("commit", range(COMMITS))
+@cut_off_anywhere
 def test_an_undo_cut_off_anywhere_is_completed_and_journal_and_data_agree(
     tmp_path: Path, commit: int, before: bool
 ) -> None:

@@ -19,7 +19,7 @@ from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable, UsageEr
 from scrub.model.defect import DefectKind
 from scrub.model.index_shape import shape_of
 from scrub.model.journal import RunRecord
-from scrub.model.repair import Action, ActionKind, ActionOutcome
+from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Store
 from scrub.stores.delta import entries as delta_entries
 from scrub.stores.delta import holders as delta_holders
@@ -245,17 +245,7 @@ def test_an_entry_of_an_expression_is_what_the_expression_says(tmp_path: Path) -
     lake.write("by_size", [(True, 1), (True, 2), (None, 3)])
 
     def action(kind: ActionKind, large: bool, key: int) -> Action:
-        entry = {"large": large, "id": key}
-        return Action(
-            kind=kind,
-            defect=f"{large} {key}",
-            defect_kind=DefectKind.DANGLING,
-            table="orders",
-            index="by_size",
-            primary_key={"id": key},
-            before=entry if kind is DELETE else None,
-            after=entry if kind is PUT else None,
-        )
+        return action_on("by_size", kind, {"large": large, "id": key})
 
     wrong = [action(PUT, False, 4), action(DELETE, True, 2)]
     right = [action(DELETE, True, 1), action(PUT, False, 1), action(PUT, True, 4)]
@@ -406,14 +396,17 @@ def shown(ground: DeltaGround) -> int | None:
 
 
 def an_action(kind: ActionKind, customer: int | None, key: int, status: str | None) -> Action:
-    entry = {"customer_id": customer, "id": key, "status": status}
+    return action_on("by_customer", kind, {"customer_id": customer, "id": key, "status": status})
+
+
+def action_on(index: str, kind: ActionKind, entry: Entry) -> Action:
     return Action(
         kind=kind,
         defect=str(entry),
         defect_kind=DefectKind.DANGLING,
         table="orders",
-        index="by_customer",
-        primary_key={"id": key},
+        index=index,
+        primary_key={"id": entry["id"]},
         before=entry if kind is DELETE else None,
         after=entry if kind is PUT else None,
     )
@@ -638,11 +631,11 @@ DEAD = {"process": 2**22 + 1, "begun": "1", "user": "ada", "token": "t"}
 
 def test_the_lock_of_a_dead_process_is_taken_over(lake: Lake) -> None:
     repairs = lake.repairs()
-    holder = Holder(**{**Holder.here().content, **DEAD})
+    holder = replace(Holder.here(), **DEAD)
     repairs._runs.begin(_run("run 1"), holder)
     repairs.begin(_run("run 2"))
     # A number that another process has now does not bring the dead one back.
-    repairs._runs.begin(_run("run 3", "t2"), Holder(**{**holder.content, "process": 1}))
+    repairs._runs.begin(_run("run 3", "t2"), replace(holder, process=1))
     repairs.begin(_run("run 4", "t2"))
 
 

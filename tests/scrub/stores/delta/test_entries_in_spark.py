@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from repair.executing import Executor
-from repair.spark_row_entries import SparkRowEntries, entries_with_spark
 from scrub.model.repair import ActionKind, ActionOutcome
+from scrub.stores.delta.entry_making import SparkRowEntries, entries_with_spark
 from scrub.stores.delta.repairs import DeltaRepairs
 from tests.repair.repair_ground import BY_CUSTOMER, IndexPlan, Lake
 from tests.scrub.stores.delta.delta_ground import no_session
