@@ -6,12 +6,10 @@ only transactions that held a lock at that moment must be waited for, prepared o
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.stores.building import Blocker
-
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import Connection
 
 _WRITING = (
     "RowExclusiveLock",
@@ -38,7 +36,7 @@ _BLOCKERS = """
 """
 
 
-def blockers_of(connection: "psycopg.Connection[Any]", oids: Sequence[int]) -> list[Blocker]:
+def blockers_of(connection: Connection, oids: Sequence[int]) -> list[Blocker]:
     """The transactions that write to these relations now."""
     rows = connection.execute(_BLOCKERS, (list(_WRITING), list(oids))).fetchall()
     return [Blocker(identity=row[0], description=_described(row[1:])) for row in rows]

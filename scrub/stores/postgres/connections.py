@@ -16,7 +16,7 @@ in read-only transactions too. So this is the rule for SQL that scrub sends:
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, quote_plus
 
 from scrub.errors import MissingExtra, StoreUnavailable, first_line
@@ -27,6 +27,9 @@ from scrub.stores.postgres.urls import demand_sound, not_understood
 
 if TYPE_CHECKING:
     import psycopg
+
+Connection: TypeAlias = "psycopg.Connection[Any]"
+"""A session of the server; a text until types are checked, since psycopg is an extra."""
 
 APPLICATION_NAME = "scrub"
 WORKERS = "max_parallel_workers_per_gather"
@@ -134,11 +137,11 @@ def require_psycopg() -> Any:
     return psycopg
 
 
-def connect(conninfo: str) -> "psycopg.Connection[Any]":
+def connect(conninfo: str) -> Connection:
     """A connection without an open transaction. Raises StoreUnavailable."""
     driver = require_psycopg()
     try:
-        connection: psycopg.Connection[Any] = driver.connect(conninfo, autocommit=True)
+        connection: Connection = driver.connect(conninfo, autocommit=True)
         # A trigger on login could have set another path, and a pooler ignored the options.
         for statement in (PIN_PATH, *said_again(conninfo)):
             connection.execute(statement)

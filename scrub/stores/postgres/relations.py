@@ -3,15 +3,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.catalog.spelling import closest, did_you_mean
 from scrub.errors import RelationMissing
 from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.quoting import qualified
-
-if TYPE_CHECKING:
-    import psycopg
 
 TABLE, PARTITIONED, VIEW, MATERIALIZED, FOREIGN = "r", "p", "v", "m", "f"
 _WITH_PAGES = (TABLE, MATERIALIZED)
@@ -93,9 +91,7 @@ def places_of(schema: str, written: str) -> list[tuple[str, str]]:
     return [(schema, written), (other, rest)] if dot else [(schema, written)]
 
 
-def find_relation(
-    connection: "psycopg.Connection[Any]", schema: str, relation: str
-) -> ServerRelation:
+def find_relation(connection: Connection, schema: str, relation: str) -> ServerRelation:
     """The relation of that name in the schema, or of a name that says its schema."""
     for of_schema, name in places_of(schema, relation):
         query = _FIND + " AND n.nspname = %s AND c.relname = %s"
@@ -117,9 +113,7 @@ def find_relation(
     )
 
 
-def leaves_of(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation
-) -> tuple[ServerRelation, ...]:
+def leaves_of(connection: Connection, relation: ServerRelation) -> tuple[ServerRelation, ...]:
     """The relations that hold the rows: the partitions, or the relation itself.
 
     Whoever may read a partitioned table need not be allowed to read its partitions by name.
@@ -132,7 +126,7 @@ def leaves_of(
     return leaves if all(leaf.readable for leaf in leaves) else (relation,)
 
 
-def size_of(connection: "psycopg.Connection[Any]", relation: ServerRelation) -> int:
+def size_of(connection: Connection, relation: ServerRelation) -> int:
     """Bytes of its rows; waits for whoever locks the relation, so lock it first."""
     if relation.kind not in _WITH_PAGES:
         return 0
@@ -140,17 +134,13 @@ def size_of(connection: "psycopg.Connection[Any]", relation: ServerRelation) -> 
     return int(row[0]) if row and row[0] is not None else 0
 
 
-def columns_of(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation
-) -> dict[str, ServerColumn]:
+def columns_of(connection: Connection, relation: ServerRelation) -> dict[str, ServerColumn]:
     """The columns, in their order."""
     rows = connection.execute(_COLUMNS, (relation.oid,))
     return {row[0]: ServerColumn(*row) for row in rows}
 
 
-def unique_keys_of(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation
-) -> tuple[frozenset[str], ...]:
+def unique_keys_of(connection: Connection, relation: ServerRelation) -> tuple[frozenset[str], ...]:
     """Columns of which the server lets no two rows have the same values."""
     if relation.has_children:
         return ()  # each of the tables that inherit has an index of its own

@@ -7,11 +7,12 @@ snapshot holds ACCESS SHARE on every relation that is read, which only those com
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrub.errors import StoreUnavailable
 from scrub.stores.postgres.connections import (
     PIN_PATH,
+    Connection,
     connect,
     require_psycopg,
     server_message,
@@ -20,8 +21,6 @@ from scrub.stores.postgres.connections import (
 from scrub.stores.postgres.quoting import literal
 
 if TYPE_CHECKING:
-    import psycopg
-
     from scrub.stores.postgres.relations import ServerRelation
 
 BEGIN_READING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -37,7 +36,7 @@ class SharedSnapshot:
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
-        self.connection: psycopg.Connection[Any] = connect(conninfo)
+        self.connection: Connection = connect(conninfo)
         self.connection.execute(BEGIN_READING)
         self._identifier: str | None = None
 

@@ -2,7 +2,6 @@
 """Beginning a build: everything it needs is made in one transaction, or nothing is."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.build import Method, State, duties_in
@@ -18,6 +17,7 @@ from scrub.stores.postgres.building.triggers import creating_triggers
 from scrub.stores.postgres.connections import (
     SEARCH_PATH,
     SEE_ALL_ROWS,
+    Connection,
     require_psycopg,
     server_message,
 )
@@ -31,9 +31,6 @@ from scrub.stores.postgres.relations import (
     leaves_of,
     size_of,
 )
-
-if TYPE_CHECKING:
-    import psycopg
 
 _BYTES_PER_ROW_GUESSED = 100
 _SECONDS_UNSEEN = 60.0  # for relations that nobody else knows of yet
@@ -56,7 +53,7 @@ _OF_OTHERS = """
 
 
 def entries_of(
-    connection: "psycopg.Connection[Any]", schema: str, table: Table, indexes: Sequence[Index]
+    connection: Connection, schema: str, table: Table, indexes: Sequence[Index]
 ) -> tuple[EntrySql, ...]:
     """The indexes in the server's words; raises what cannot be built, and why."""
     relation = find_relation(connection, schema, table.relation)
@@ -65,7 +62,7 @@ def entries_of(
 
 
 def begin(
-    connection: "psycopg.Connection[Any]",
+    connection: Connection,
     schema: str,
     table: Table,
     entries: Sequence[EntrySql],
@@ -98,7 +95,7 @@ def begin(
 
 
 def rehearse(
-    connection: "psycopg.Connection[Any]",
+    connection: Connection,
     schema: str,
     table: Table,
     entries: Sequence[EntrySql],
@@ -148,10 +145,7 @@ def rights_needed(schema: str, table: Table) -> str:
 
 
 def _demand_owned(
-    connection: "psycopg.Connection[Any]",
-    schema: str,
-    table: Table,
-    relations: Sequence[ServerRelation],
+    connection: Connection, schema: str, table: Table, relations: Sequence[ServerRelation]
 ) -> None:
     """Triggers that fire always, whoever writes, are for owners to create."""
     row = connection.execute(_OF_OTHERS, ([relation.oid for relation in relations],)).fetchone()
@@ -162,9 +156,7 @@ def _demand_owned(
         )
 
 
-def _demand_buildable(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation, table: Table
-) -> None:
+def _demand_buildable(connection: Connection, relation: ServerRelation, table: Table) -> None:
     if relation.kind not in (TABLE, PARTITIONED):
         raise RelationMismatch(f"{relation.label} is not a table, so no index can be kept on it")
     if relation.is_filtered:
@@ -190,7 +182,7 @@ def _demand_buildable(
         )
 
 
-def _demand_absent(connection: "psycopg.Connection[Any]", table: Table, entry: EntrySql) -> None:
+def _demand_absent(connection: Connection, table: Table, entry: EntrySql) -> None:
     """Refuse to build where something is already."""
     row = connection.execute("SELECT to_regclass(%s)", (entry.relation,)).fetchone()
     if row is None or row[0] is None:
@@ -208,7 +200,7 @@ def _demand_absent(connection: "psycopg.Connection[Any]", table: Table, entry: E
     )
 
 
-def _is_built(connection: "psycopg.Connection[Any]", table: Table, entry: EntrySql) -> bool:
+def _is_built(connection: Connection, table: Table, entry: EntrySql) -> bool:
     builds = Builds(entry.schema).of_table(connection, table.name)
     return any(of.indexes == (entry.index,) and of.state is State.PUBLIC for of in builds)
 
@@ -235,7 +227,7 @@ def _demand_immutable(brief: Brief, entry: EntrySql) -> None:
     brief.execute(f"DROP TABLE {trial}")
 
 
-def _rows_expected(connection: "psycopg.Connection[Any]", leaves: Sequence[ServerRelation]) -> int:
+def _rows_expected(connection: Connection, leaves: Sequence[ServerRelation]) -> int:
     """The planner's estimate, or what the size suggests."""
     return sum(
         size_of(connection, leaf) // _BYTES_PER_ROW_GUESSED if leaf.rows is None else leaf.rows

@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
 from scrub.model.build import Method, State, duties_in
@@ -24,12 +23,10 @@ from scrub.stores.postgres.building.relations_made import (
 )
 from scrub.stores.postgres.building.session import BuildSession
 from scrub.stores.postgres.building.triggers import dropping_triggers
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import literal
 from scrub.stores.postgres.relations import find_relation, leaves_of
-
-if TYPE_CHECKING:
-    import psycopg
 
 EXCLUSIVE_MILLISECONDS = 100
 """How long the builder queues for a lock that writers would have to queue behind."""
@@ -49,7 +46,7 @@ class PostgresBuild:
         self.loading = Loading(place, self.builds, self.session, puts_plainly)
 
     @property
-    def connection(self) -> "psycopg.Connection[Any]":
+    def connection(self) -> Connection:
         return self.session.connection
 
     def close(self) -> None:

@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.model.build import Method, State
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.own_relations import demand_own
 from scrub.stores.postgres.quoting import literal, qualified
-
-if TYPE_CHECKING:
-    import psycopg
 
 _BUILDS, _RANGES = "scrub_builds", "scrub_build_ranges"
 _BUILD_COLUMNS = (
@@ -93,7 +91,7 @@ class Builds:
         self.ranges = qualified(schema, _RANGES)
         self._schema = schema
 
-    def create(self, connection: "psycopg.Connection[Any]") -> None:
+    def create(self, connection: Connection) -> None:
         """Make the relations, unless they are there; one transaction at a time may do so."""
         connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self.builds,))
         connection.execute(
@@ -120,7 +118,7 @@ class Builds:
         )
         demand_own(connection, self.builds, self.ranges)
 
-    def are_there(self, connection: "psycopg.Connection[Any]") -> bool:
+    def are_there(self, connection: Connection) -> bool:
         """Refuses those of a stranger: to read his view is to run what is in it."""
         demand_own(connection, self.builds, self.ranges)
         row = connection.execute("SELECT to_regclass(%s)", (self.builds,)).fetchone()
@@ -128,7 +126,7 @@ class Builds:
 
     def add(
         self,
-        connection: "psycopg.Connection[Any]",
+        connection: Connection,
         table: str,
         indexes: Sequence[str],
         method: Method,
@@ -145,17 +143,17 @@ class Builds:
         assert row is not None, "RETURNING gives the row"
         return int(row[0])
 
-    def get(self, connection: "psycopg.Connection[Any]", build: int) -> Build:
+    def get(self, connection: Connection, build: int) -> Build:
         (found,) = self._select(connection, "WHERE id = %s", (build,))
         return found
 
-    def of_table(self, connection: "psycopg.Connection[Any]", table: str) -> list[Build]:
+    def of_table(self, connection: Connection, table: str) -> list[Build]:
         """The builds of a table, the latest first."""
         if not self.are_there(connection):
             return []
         return self._select(connection, "WHERE table_name = %s ORDER BY id DESC", (table,))
 
-    def change(self, connection: "psycopg.Connection[Any]", build: int, **values: object) -> None:
+    def change(self, connection: Connection, build: int, **values: object) -> None:
         """Set columns of a build."""
         names = ", ".join(f"{name} = %s" for name in values)
         connection.execute(
@@ -163,7 +161,7 @@ class Builds:
             (*values.values(), build),
         )
 
-    def publish(self, connection: "psycopg.Connection[Any]", build: int) -> None:
+    def publish(self, connection: Connection, build: int) -> None:
         """From now on each index has a life of its own, so each gets a record of its own."""
         connection.execute(
             f"INSERT INTO {self.builds} (table_name, indexes, method, state, rows_expected, "
@@ -179,7 +177,7 @@ class Builds:
 
     def add_ranges(
         self,
-        connection: "psycopg.Connection[Any]",
+        connection: Connection,
         build: int,
         phase: str,
         borders: Sequence[Sequence[str] | None],
@@ -198,7 +196,7 @@ class Builds:
             )
 
     def ranges_of(
-        self, connection: "psycopg.Connection[Any]", build: int, phase: str | None = None
+        self, connection: Connection, build: int, phase: str | None = None
     ) -> list[Range]:
         rows = connection.execute(
             f"SELECT {', '.join(_RANGE_COLUMNS)} FROM {self.ranges} "
@@ -207,19 +205,12 @@ class Builds:
         )
         return [_range(dict(zip(_RANGE_COLUMNS, row, strict=True))) for row in rows]
 
-    def range(
-        self, connection: "psycopg.Connection[Any]", build: int, phase: str, number: int
-    ) -> Range:
+    def range(self, connection: Connection, build: int, phase: str, number: int) -> Range:
         found = self.ranges_of(connection, build, phase)
         return next(of for of in found if of.number == number)
 
     def gave_way(
-        self,
-        connection: "psycopg.Connection[Any]",
-        build: int,
-        phase: str,
-        number: int,
-        unless: str = "false",
+        self, connection: Connection, build: int, phase: str, number: int, unless: str = "false"
     ) -> None:
         """Count a chunk that others were in the way of; `unless` is another reason, in SQL."""
         connection.execute(
@@ -244,12 +235,10 @@ class Builds:
             f"(runner <> {literal(runner)} OR state = {literal(State.REVERSING)}))"
         )
 
-    def remove(self, connection: "psycopg.Connection[Any]", build: int) -> None:
+    def remove(self, connection: Connection, build: int) -> None:
         connection.execute(f"DELETE FROM {self.builds} WHERE id = %s", (build,))
 
-    def _select(
-        self, connection: "psycopg.Connection[Any]", where: str, values: Sequence[object]
-    ) -> list[Build]:
+    def _select(self, connection: Connection, where: str, values: Sequence[object]) -> list[Build]:
         query = f"SELECT {', '.join(_BUILD_COLUMNS)} FROM {self.builds} {where}"
         return [
             _build(dict(zip(_BUILD_COLUMNS, row, strict=True)))

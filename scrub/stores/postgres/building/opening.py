@@ -9,7 +9,6 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.build import Method, State
@@ -23,14 +22,11 @@ from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.building.renewing import demand_renewable, renew
 from scrub.stores.postgres.building.shared_counts import share_counts
 from scrub.stores.postgres.building.standing import Standing, standing_of
-from scrub.stores.postgres.connections import connect, conninfo_of
+from scrub.stores.postgres.connections import Connection, connect, conninfo_of
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.relations import find_relation, leaves_of
 from scrub.stores.postgres.session_locks import holder_of, try_lock
-
-if TYPE_CHECKING:
-    import psycopg
 
 _POLL_SECONDS = 0.1
 ENDED = (State.PUBLIC, State.REVERSED)
@@ -45,7 +41,7 @@ class PostgresBuilds:
         self.builds = Builds(self.schema)
 
     @cached_property
-    def connection(self) -> "psycopg.Connection[Any]":
+    def connection(self) -> Connection:
         connection = connect(self.conninfo)
         connection.autocommit = True
         return connection

@@ -2,21 +2,18 @@
 """What was counted while several indexes were built together, as counts of each of them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from scrub.model.build import State
 from scrub.stores.building import LOAD
 from scrub.stores.postgres.building.builds import Build, Builds
-
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import Connection
 
 _SUMMED = ("rows", "fast", "slow", "retried", "conflicts")
 _TOTAL = -1  # the number of the range that stands for all of a load
 
 
 def share_counts(
-    connection: "psycopg.Connection[Any]", builds: Builds, first: Build, entries: Mapping[str, int]
+    connection: Connection, builds: Builds, first: Build, entries: Mapping[str, int]
 ) -> dict[str, Build]:
     """Give the record of each index its own counts; the first one has those of all until then.
 

@@ -3,20 +3,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.catalog.spelling import closest
 from scrub.errors import RelationMismatch
 from scrub.model.types import ColumnType
 from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.own_indexes.collations import OutgrownCollation, outgrown_collations
 from scrub.stores.postgres.own_indexes.equality import has_hash, may_differ_in_spelling
 from scrub.stores.postgres.own_indexes.operator_classes import OperatorClass, operator_classes
 from scrub.stores.postgres.quoting import identifier, qualified
 from scrub.stores.postgres.relations import BASE, places_of
-
-if TYPE_CHECKING:
-    import psycopg
 
 BTREE = "btree"
 _PARTITIONED_INDEX = "I"
@@ -138,7 +136,7 @@ class OwnIndex:
         return any(column.is_expression for column in self.columns)
 
 
-def describe_index(connection: "psycopg.Connection[Any]", schema: str, name: str) -> OwnIndex:
+def describe_index(connection: Connection, schema: str, name: str) -> OwnIndex:
     """The index of that name in the schema, or of a name that says its schema."""
     for of_schema, of_name in places_of(schema, name):
         query = _FIND + " WHERE n.nspname = %s AND c.relname = %s"
@@ -149,7 +147,7 @@ def describe_index(connection: "psycopg.Connection[Any]", schema: str, name: str
     )
 
 
-def leaf_indexes(connection: "psycopg.Connection[Any]", index: OwnIndex) -> tuple[OwnIndex, ...]:
+def leaf_indexes(connection: Connection, index: OwnIndex) -> tuple[OwnIndex, ...]:
     """The indexes that hold the entries: those of partitions, or the index itself."""
     if not index.is_partitioned:
         return (index,)
@@ -161,7 +159,7 @@ def leaf_indexes(connection: "psycopg.Connection[Any]", index: OwnIndex) -> tupl
     return tuple(_described(connection, row) for row in rows)
 
 
-def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> OwnIndex:
+def _described(connection: Connection, found: Sequence[Any]) -> OwnIndex:
     oid, schema, name, kind, table_oid, table_schema, table_name, *state = found
     method, is_unique, is_valid, is_ready, nulls_clash, predicate, *state = state
     pages_visible, pages, is_readable, role = state
@@ -216,7 +214,7 @@ def _column(row: Sequence[Any], classes: Mapping[int, OperatorClass]) -> IndexCo
     )
 
 
-def _hint(connection: "psycopg.Connection[Any]", schema: str, name: str) -> str | None:
+def _hint(connection: Connection, schema: str, name: str) -> str | None:
     names = [
         row[0]
         for row in connection.execute(

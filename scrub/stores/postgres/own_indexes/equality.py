@@ -6,13 +6,8 @@ compared is the hash by which its own equality is defined. Letters are always to
 the collation: an index-only scan shows those of the entry.
 """
 
-from typing import TYPE_CHECKING, Any
-
-from scrub.stores.postgres.connections import require_psycopg
+from scrub.stores.postgres.connections import Connection, require_psycopg
 from scrub.stores.postgres.own_indexes.operator_classes import OperatorClass
-
-if TYPE_CHECKING:
-    import psycopg
 
 _BLANK_PADDED = "bpchar"  # its class says that equal values have the same bytes, blanks aside
 
@@ -28,7 +23,7 @@ def may_differ_in_spelling(order: OperatorClass | None, base: str) -> bool:
     return order.equals_as_usual and (not order.equals_by_image or base == _BLANK_PADDED)
 
 
-def has_hash(connection: "psycopg.Connection[Any]", table: str, expression: str) -> bool:
+def has_hash(connection: Connection, table: str, expression: str) -> bool:
     """Whether the type of an expression, and of all in it, has a hash of 64 bits."""
     psycopg = require_psycopg()
     nothing = f"CASE WHEN false THEN {expression} END"  # a NULL of its type, which may be a domain

@@ -8,12 +8,9 @@ borrow them from another one, whatever its own function says.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.quoting import identifier, qualified
-
-if TYPE_CHECKING:
-    import psycopg
 
 # Support function 1 compares; 4 says that equal values have the same bytes. Where several families
 # have an operator, ORDER BY means the first of them.
@@ -94,7 +91,7 @@ class OperatorClass:
 
 
 def operator_classes(
-    connection: "psycopg.Connection[Any]", classes: Sequence[int | None]
+    connection: Connection, classes: Sequence[int | None]
 ) -> dict[int, OperatorClass]:
     """The classes of these numbers; a class without a comparison function is left out."""
     wanted = [number for number in classes if number is not None]

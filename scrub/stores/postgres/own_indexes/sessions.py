@@ -4,10 +4,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.errors import StoreUnavailable
 from scrub.stores.postgres.connections import (
+    Connection,
     connect,
     require_psycopg,
     server_message,
@@ -16,9 +17,6 @@ from scrub.stores.postgres.connections import (
 from scrub.stores.postgres.own_indexes.plan_proof import Demand, ReadingRefused, prove
 from scrub.stores.postgres.own_indexes.readings import settings_for
 from scrub.stores.postgres.shared_snapshot import read_at
-
-if TYPE_CHECKING:
-    import psycopg
 
 ROWS_PER_FETCH = 10_000
 
@@ -42,7 +40,7 @@ class IndexSessions:
                 yield from cursor
 
     @contextmanager
-    def session(self, settings: Mapping[str, str]) -> Iterator["psycopg.Connection[Any]"]:
+    def session(self, settings: Mapping[str, str]) -> Iterator[Connection]:
         """A session with these settings; `ReadingRefused` has what the server said."""
         psycopg = require_psycopg()
         try:

@@ -8,9 +8,9 @@ written: in the preview, and again in the transaction that would write.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from scrub.model.repair import ActionKind
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.relations import FOREIGN, PARTITIONED, TABLE, ServerRelation
 from scrub.stores.postgres.repairs.surroundings import (
     DELETE,
@@ -20,9 +20,6 @@ from scrub.stores.postgres.repairs.surroundings import (
     Surroundings,
 )
 from scrub.stores.repairing import Reason
-
-if TYPE_CHECKING:
-    import psycopg
 
 _NEEDED = {
     ActionKind.PUT: (INSERT, DELETE),
@@ -50,9 +47,7 @@ class IndexHindrances:
     unfit: Reason | None  # against any change
 
     @classmethod
-    def of(
-        cls, connection: "psycopg.Connection[Any]", relation: ServerRelation
-    ) -> "IndexHindrances":
+    def of(cls, connection: Connection, relation: ServerRelation) -> "IndexHindrances":
         beside = Surroundings.of(connection, relation)
         return cls(relation, beside, _unfit(relation, beside.kinds))
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -23,6 +22,7 @@ from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Store, Table
 from scrub.stores.entry_states import comparable, with_zeros_of
 from scrub.stores.postgres.briefly import Brief
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.equality import equalities_of
 from scrub.stores.postgres.quoting import beside_parameters
 from scrub.stores.postgres.relations import columns_of, find_relation
@@ -55,9 +55,6 @@ from scrub.stores.repairing import (
     judge_undo,
 )
 
-if TYPE_CHECKING:
-    import psycopg
-
 
 class PostgresRepairs:
     """The repairs of one schema, through one session, which holds the table's lock.
@@ -80,7 +77,7 @@ class PostgresRepairs:
         self._run: str | None = None  # for which this session holds the table
 
     @property
-    def connection(self) -> "psycopg.Connection[Any]":
+    def connection(self) -> Connection:
         return self._session.connection
 
     def close(self) -> None:

@@ -7,7 +7,6 @@ Only read. Each index is read through once, because nothing finds entries by pri
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,6 +18,7 @@ from scrub.model.table import Index, Table
 from scrub.stores.entry_states import Values, comparable, identity
 from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.column_types import ServerColumn, sql_type
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.entry_sql import EntrySql, entry_sql
 from scrub.stores.postgres.equality import equal
 from scrub.stores.postgres.quoting import beside_parameters, identifier
@@ -43,22 +43,17 @@ from scrub.stores.recovering import (
 )
 from scrub.stores.repairing import Reason
 
-if TYPE_CHECKING:
-    import psycopg
-
 _READING_SECONDS = 24 * 3600.0
 _GENERATED = "SELECT attname FROM pg_attribute WHERE attrelid = %s AND attgenerated <> ''"
 
 
-def generated_columns(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation
-) -> frozenset[str]:
+def generated_columns(connection: Connection, relation: ServerRelation) -> frozenset[str]:
     """Columns that the database computes from others."""
     return frozenset(row[0] for row in connection.execute(_GENERATED, (relation.oid,)))
 
 
 def settle_rows(
-    connection: "psycopg.Connection[Any]", schema: str, table: Table, actions: Sequence[Action]
+    connection: Connection, schema: str, table: Table, actions: Sequence[Action]
 ) -> list[Action | Reason]:
     """Each recovery with the entries that go with it, or why there is none."""
     with connection.transaction():

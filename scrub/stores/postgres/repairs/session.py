@@ -6,18 +6,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.table import Store
 from scrub.stores.building import GaveWay
 from scrub.stores.postgres.briefly import Brief, briefly, patience
-from scrub.stores.postgres.connections import connect, conninfo_of, require_psycopg, server_message
+from scrub.stores.postgres.connections import (
+    Connection,
+    connect,
+    conninfo_of,
+    require_psycopg,
+    server_message,
+)
 from scrub.stores.postgres.repairs.received import hand_over_all_times
 from scrub.stores.postgres.session_locks import holder_of, try_lock
-
-if TYPE_CHECKING:
-    import psycopg
 
 T = TypeVar("T")
 
@@ -36,7 +39,7 @@ class RepairSession:
         self._conninfo = conninfo_of(store.url, store.options)
 
     @cached_property
-    def connection(self) -> "psycopg.Connection[Any]":
+    def connection(self) -> Connection:
         connection = connect(self._conninfo)
         connection.autocommit = True
         # Whatever the server's default: each statement must see what was committed before it.

@@ -3,14 +3,11 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.relations import ServerRelation
 from scrub.stores.repairing import Reason
-
-if TYPE_CHECKING:
-    import psycopg
 
 INSERT, UPDATE, DELETE = "INSERT", "UPDATE", "DELETE"
 _EVENTS = {4: INSERT, 8: DELETE, 16: UPDATE}
@@ -148,7 +145,7 @@ class Surroundings:
     references: Sequence[Reference]
 
     @classmethod
-    def of(cls, connection: "psycopg.Connection[Any]", relation: ServerRelation) -> "Surroundings":
+    def of(cls, connection: Connection, relation: ServerRelation) -> "Surroundings":
         tree = connection.execute(_TREE, (relation.oid, relation.oid)).fetchall()
         oids = [oid for oid, _ in tree]
         rows = connection.execute(_COLUMNS, (relation.oid,)).fetchall()
@@ -160,9 +157,7 @@ class Surroundings:
         )
 
 
-def _triggers(
-    connection: "psycopg.Connection[Any]", oids: Sequence[int], relation: ServerRelation
-) -> list[Fires]:
+def _triggers(connection: Connection, oids: Sequence[int], relation: ServerRelation) -> list[Fires]:
     rows = connection.execute(_TRIGGERS, (list(oids), [relation.oid])).fetchall()
     return [
         Fires(
@@ -176,9 +171,7 @@ def _triggers(
     ]
 
 
-def _rules(
-    connection: "psycopg.Connection[Any]", oids: Sequence[int], relation: ServerRelation
-) -> list[Fires]:
+def _rules(connection: Connection, oids: Sequence[int], relation: ServerRelation) -> list[Fires]:
     return [
         Fires(
             what=f"rule {name} on {relation.label}",
@@ -190,7 +183,7 @@ def _rules(
     ]
 
 
-def _references(connection: "psycopg.Connection[Any]", oids: Sequence[int]) -> list[Reference]:
+def _references(connection: Connection, oids: Sequence[int]) -> list[Reference]:
     return [
         Reference(
             name=name,
@@ -209,7 +202,7 @@ def _references(connection: "psycopg.Connection[Any]", oids: Sequence[int]) -> l
 
 
 def referred_places(
-    connection: "psycopg.Connection[Any]",
+    connection: Connection,
     relation: ServerRelation,
     reference: Reference,
     places: Sequence[tuple[int, str]],

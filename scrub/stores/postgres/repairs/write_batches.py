@@ -2,15 +2,11 @@
 """Batches of changes of which some may be refused: all at once if that works, else one by one."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from scrub.model.repair import ActionOutcome
-from scrub.stores.postgres.connections import require_psycopg, server_message
+from scrub.stores.postgres.connections import Connection, require_psycopg, server_message
 from scrub.stores.postgres.repairs.planned_writes import NotWritten
 from scrub.stores.repairing import Applied
-
-if TYPE_CHECKING:
-    import psycopg
 
 _LOOKS_MAX = 3
 _NAMES = (
@@ -46,7 +42,7 @@ def _is_of_driver(error: Exception) -> bool:
 
 
 def together_or_alone(
-    connection: "psycopg.Connection[Any]",
+    connection: Connection,
     numbers: Sequence[int],
     attempt: Callable[[Sequence[int]], list[Applied]],
 ) -> list[Applied]:
@@ -63,9 +59,7 @@ def together_or_alone(
 
 
 def _alone(
-    connection: "psycopg.Connection[Any]",
-    number: int,
-    attempt: Callable[[Sequence[int]], list[Applied]],
+    connection: Connection, number: int, attempt: Callable[[Sequence[int]], list[Applied]]
 ) -> Applied:
     """A key that somebody else has put meanwhile is seen at the next look, and judged then."""
     reason = ""
