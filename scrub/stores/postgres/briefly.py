@@ -21,6 +21,7 @@ _SHARE_OF_DEADLOCK_TIMEOUT = 0.7
 _LOOK_SECONDS = 0.1
 _LOCK_MILLISECONDS = 200
 _CANCEL_SECONDS = 5.0
+_EXCLUSIVE_MILLISECONDS = 100  # in which to get a lock that keeps writers out
 UNHURRIED_PATIENCE_MIN = 0.5
 """With less, a writer could be the victim of a deadlock before anybody has seen it wait."""
 
@@ -49,6 +50,11 @@ class Brief:
             left = max(1, int((self.deadline - time.monotonic()) * 1000))
             self.connection.execute(f"SET LOCAL statement_timeout = {left}")
         return self.connection.execute(statement, values)
+
+    def keep_writers_out(self, table: str, mode: str = "SHARE ROW EXCLUSIVE") -> None:
+        """Lock a table, given as SQL; not for long, since writers queue behind whoever waits."""
+        self.execute(f"SET LOCAL lock_timeout = {_EXCLUSIVE_MILLISECONDS}")
+        self.execute(f"LOCK TABLE {table} IN {mode} MODE")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pyarrow as pa
 from scrub.codec.arrow_types import to_arrow
 from scrub.errors import StoreUnavailable
 from scrub.model.types import ColumnType
+from scrub.stores.postgres.blocking import OTHERS_WRITE
 from scrub.stores.postgres.connections import (
     connect,
     require_psycopg,
@@ -20,7 +21,6 @@ from scrub.stores.postgres.connections import (
 )
 from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS, require_adbc
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
-from scrub.stores.postgres.writers import OTHERS_WRITE
 
 _LOOKS = 3
 _LOOK_SECONDS = 0.01

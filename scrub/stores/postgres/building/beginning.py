@@ -7,7 +7,6 @@ from scrub.errors import RelationMismatch, UsageError
 from scrub.model.build import Method, State, duties_in
 from scrub.model.table import Index, Table
 from scrub.stores.postgres.briefly import Brief, briefly, patience
-from scrub.stores.postgres.building.build import EXCLUSIVE_MILLISECONDS
 from scrub.stores.postgres.building.builds import Builds
 from scrub.stores.postgres.building.free_names import demand_free
 from scrub.stores.postgres.building.functions import making
@@ -82,10 +81,8 @@ def begin(
         brief.execute(f"SET LOCAL lock_timeout = {int(patient * 1000)}")
         builds.create(connection)
         _make(brief, relation, table, entries, method, owner)
-        # Last, and briefly: writers queue behind whoever waits for this lock.
         brief.live(patient)
-        brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
-        brief.execute(f"LOCK TABLE {relation.sql} IN SHARE ROW EXCLUSIVE MODE")
+        brief.keep_writers_out(relation.sql)  # last, and briefly
         for entry in entries:
             for statement in creating_triggers(entry, relation, leaves):
                 brief.execute(statement)

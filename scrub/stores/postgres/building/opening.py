@@ -14,7 +14,7 @@ from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.build import Method, State
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import Blocker
-from scrub.stores.postgres.blocking import blockers_of
+from scrub.stores.postgres.blocking import writers_of
 from scrub.stores.postgres.building.beginning import begin, entries_of, rehearse
 from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Build, Builds, Range
@@ -25,7 +25,7 @@ from scrub.stores.postgres.building.standing import Standing, standing_of
 from scrub.stores.postgres.connections import Connection, connect, conninfo_of
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.index_names import IndexNames
-from scrub.stores.postgres.relations import find_relation, leaves_of
+from scrub.stores.postgres.relations import find_relation
 from scrub.stores.postgres.session_locks import holder_of, try_lock
 
 _POLL_SECONDS = 0.1
@@ -210,9 +210,7 @@ class PostgresBuilds:
 
     def writers(self, table: Table) -> list[Blocker]:
         """Who writes to the table now, or holds what it wrote."""
-        relation = find_relation(self.connection, self.schema, table.relation)
-        leaves = leaves_of(self.connection, relation)
-        return blockers_of(self.connection, [relation.oid, *(leaf.oid for leaf in leaves)])
+        return writers_of(self.connection, self.schema, table.relation)
 
     def adjust(self, build: Build, **values: object) -> None:
         """Change the pace, or pause; workers see it with their next chunk."""

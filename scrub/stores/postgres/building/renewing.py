@@ -18,7 +18,6 @@ from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
 
-_EXCLUSIVE_MILLISECONDS = 100
 _SOURCE = """
     SELECT p.prosrc FROM pg_catalog.pg_proc p
     JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
@@ -35,8 +34,7 @@ def renew(
     with briefly(connection, patience(connection)) as brief:
         if renames:
             # No writer may be in the middle of a function that knows the old names.
-            brief.execute(f"SET LOCAL lock_timeout = {_EXCLUSIVE_MILLISECONDS}")
-            brief.execute(f"LOCK TABLE {relation.sql} IN SHARE ROW EXCLUSIVE MODE")
+            brief.keep_writers_out(relation.sql)
         for old, new in renames:
             brief.execute(f"ALTER TABLE {entry.relation} RENAME COLUMN {old} TO {new}")
         for statement in (*making(entry, Duties(Duty.ENFORCE)), *giving(entry, owner)):

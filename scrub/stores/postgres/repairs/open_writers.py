@@ -5,8 +5,7 @@ import time
 
 from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.model.table import Table
-from scrub.stores.postgres.blocking import blockers_of
-from scrub.stores.postgres.relations import find_relation, leaves_of
+from scrub.stores.postgres.blocking import blockers_of, numbers_of
 from scrub.stores.postgres.repairs.session import POLL_SECONDS, RepairSession
 
 
@@ -35,9 +34,7 @@ def _written_by_writers(session: RepairSession, table: Table) -> list[int]:
     oids: list[int] = []
     for name in names:
         try:
-            relation = find_relation(session.connection, session.schema, name)
+            oids += numbers_of(session.connection, session.schema, name)
         except RelationMismatch:
             continue  # an index that is not there is written by nobody
-        leaves = leaves_of(session.connection, relation)
-        oids += [relation.oid, *(leaf.oid for leaf in leaves)]
     return oids

@@ -15,9 +15,8 @@ from psycopg import errors
 
 from scrub.model.build import INIT_PUT_DUTIES, Duties, Duty, Method, State
 from scrub.stores.building import LOAD, Step
-from scrub.stores.postgres.building import functions, keeper, merging
+from scrub.stores.postgres.building import chunks, functions, keeper, merging
 from scrub.stores.postgres.building.builds import Range
-from scrub.stores.postgres.building.chunks import ChunkSql
 from scrub.stores.postgres.building.loading import Loading
 from scrub.stores.postgres.entry_sql import Arbiter, EntrySql
 from tests.postgres_server import Database, new_database, start_server_with
@@ -226,7 +225,7 @@ def test_delete_between_look_and_put_leaves_a_tombstone_that_the_put_meets(
 ) -> None:
     """The row is seen, the entry is not there, and the deletion commits before the put."""
     if not rule:
-        monkeypatch.setattr(ChunkSql, "_same", staticmethod(ChunkSql.same_or_tombstone))
+        monkeypatch.setattr(chunks, "same", chunks.same_or_tombstone)
     with building(database, kv_table(unique=True), Method.INIT_PUT, TABLE, ROWS) as ground:
         ground.advance_to(State.BACKFILLING)
         ground.build.loading.puts_plainly = False
