@@ -23,7 +23,7 @@ from scrub.stores.postgres.building.beginning import rights_needed
 from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.opening import PostgresBuilds
 from scrub.stores.postgres.building.place import BuildPlace
-from scrub.stores.postgres.connections import require_psycopg, server_message, without_secrets
+from scrub.stores.postgres.connections import require_psycopg, safe_message, server_message
 
 if TYPE_CHECKING:
     from scrub.stores.base import SessionProvider
@@ -54,7 +54,7 @@ class PostgresRuns:
                     f"PostgreSQL: {server_message(error)}", hint=self._rights_needed
                 ) from error
             except psycopg.Error as error:
-                reason = without_secrets(server_message(error), builds.conninfo)
+                reason = safe_message(error, builds.conninfo)
                 raise StoreUnavailable(f"PostgreSQL: {reason}") from error
 
     @property

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrub.stores.building import GaveWay
-from scrub.stores.postgres.connections import Connection, require_psycopg, server_message
+from scrub.stores.postgres.connections import Connection, only_row, require_psycopg, server_message
 
 _SHARE_OF_DEADLOCK_TIMEOUT = 0.7
 _LOOK_SECONDS = 0.1
@@ -77,9 +77,9 @@ class Lookout:
     def __init__(self, connection: Connection, other: Connection) -> None:
         self.connection = connection
         self._other = other
-        row = connection.execute("SELECT pg_backend_pid()").fetchone()
-        assert row is not None, "a function gives a row"
-        self._pid = row[0]  # the server's word: a pooler in between has one of its own
+        (self._pid,) = only_row(
+            connection, "SELECT pg_backend_pid()"
+        )  # the server's word: a pooler in between has one of its own
 
     def close(self) -> None:
         self._other.close()
@@ -156,6 +156,4 @@ def _roll_back(connection: Connection) -> None:
 def patience(connection: Connection) -> float:
     """How many seconds a transaction may live."""
     query = "SELECT setting::float8 / 1000 FROM pg_settings WHERE name = 'deadlock_timeout'"
-    row = connection.execute(query).fetchone()
-    assert row is not None, "every server has this setting"
-    return float(row[0]) * _SHARE_OF_DEADLOCK_TIMEOUT
+    return float(only_row(connection, query)[0]) * _SHARE_OF_DEADLOCK_TIMEOUT

@@ -15,7 +15,7 @@ in read-only transactions too. So this is the rule for SQL that scrub sends:
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, quote_plus
 
@@ -147,7 +147,7 @@ def connect(conninfo: str) -> Connection:
             connection.execute(statement)
         connection.autocommit = False
     except driver.OperationalError as error:
-        reason = without_secrets(server_message(error), conninfo)
+        reason = safe_message(error, conninfo)
         hint = "try the same url with psql"
         if "password" in reason:
             hint = "put the password into ~/.pgpass or PGPASSWORD, and " + hint
@@ -209,6 +209,18 @@ def what_to_do(reason: str) -> str | None:
 def is_not_found(error: BaseException) -> bool:
     """Whether the server knows no function, operator, type or relation of a name."""
     return getattr(error, "sqlstate", None) in ("42883", "42704", "42P01", "3F000")
+
+
+def safe_message(error: BaseException, conninfo: str) -> str:
+    """What a server says first, with every password masked."""
+    return without_secrets(server_message(error), conninfo)
+
+
+def only_row(connection: Connection, query: str, values: Sequence[object] = ()) -> Sequence[Any]:
+    """The row of a query that gives one whatever happens, such as an aggregate."""
+    row: Sequence[Any] | None = connection.execute(query, values or None).fetchone()
+    assert row is not None, "such queries return a row"
+    return row
 
 
 def server_message(error: BaseException) -> str:

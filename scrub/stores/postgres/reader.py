@@ -16,12 +16,7 @@ from scrub.codec.arrow_types import to_arrow
 from scrub.errors import MissingExtra
 from scrub.model.relation import Split
 from scrub.model.table import Column
-from scrub.stores.postgres.connections import (
-    said_again,
-    server_message,
-    what_to_do,
-    without_secrets,
-)
+from scrub.stores.postgres.connections import safe_message, said_again, server_message, what_to_do
 from scrub.stores.postgres.shared_snapshot import read_at
 from scrub.stores.unreadable import UnreadableSplit
 
@@ -100,7 +95,7 @@ class PostgresSplitReader:
         return pa.RecordBatch.from_arrays(arrays, [column.name for column in self.columns])
 
     def _unreadable(self, error: Exception) -> UnreadableSplit:
-        reason = without_secrets(server_message(error), self.options[CONNINFO])
+        reason = safe_message(error, self.options[CONNINFO])
         if hint := what_to_do(reason):
             reason = f"{reason}; {hint}"
         if "snapshot" in reason:

@@ -14,9 +14,9 @@ from scrub.stores.postgres.connections import (
     PIN_PATH,
     Connection,
     connect,
+    only_row,
     require_psycopg,
-    server_message,
-    without_secrets,
+    safe_message,
 )
 from scrub.stores.postgres.quoting import literal
 
@@ -44,9 +44,8 @@ class SharedSnapshot:
     def identifier(self) -> str:
         """What another session gives to SET TRANSACTION SNAPSHOT; fixed by the first look."""
         if self._identifier is None:
-            row = self.connection.execute("SELECT pg_export_snapshot()").fetchone()
-            assert row is not None, "the function returns a row"
-            self._identifier = str(row[0])
+            (identifier,) = only_row(self.connection, "SELECT pg_export_snapshot()")
+            self._identifier = str(identifier)
         return self._identifier
 
     def cover(self, relations: Sequence["ServerRelation"]) -> None:
@@ -68,7 +67,7 @@ class SharedSnapshot:
                     hint="try again, or give the store a longer lock_timeout",
                 ) from error
             except psycopg.Error as error:
-                reason = without_secrets(server_message(error), self._conninfo)
+                reason = safe_message(error, self._conninfo)
                 raise StoreUnavailable(f"{relation.label}: {reason}") from error
         assert self.identifier
         for relation in relations:

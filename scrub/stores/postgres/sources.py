@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from scrub.errors import RelationMismatch
 from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.entry_parts import KeyColumn, SourceColumn
-from scrub.stores.postgres.equality import (
-    ABOVE,
-    AT_LEAST,
-    UP_TO,
-    equalities_of,
-    operators_of,
-)
+from scrub.stores.postgres.equality import ABOVE, AT_LEAST, UP_TO, equalities_of, operators_of
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.relations import ServerRelation
 

@@ -6,50 +6,22 @@ finds it so.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from scrub.model.build import Method, State
-from scrub.stores.postgres.connections import Connection
+from scrub.stores.postgres.connections import Connection, only_row
 from scrub.stores.postgres.own_relations import demand_own
 from scrub.stores.postgres.quoting import literal, qualified
 
 _BUILDS, _RANGES = "scrub_builds", "scrub_build_ranges"
-_BUILD_COLUMNS = (
-    "id",
-    "table_name",
-    "indexes",
-    "method",
-    "state",
-    "runner",
-    "rows_expected",
-    "rows_per_second",
-    "paused",
-    "failure",
-    "started",
-    "changed",
-)
-_RANGE_COLUMNS = (
-    "phase",
-    "number",
-    "lower_key",
-    "upper_key",
-    "position",
-    "done",
-    "rows",
-    "entries",
-    "fast",
-    "slow",
-    "retried",
-    "conflicts",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """One build, of one or more indexes of a table."""
+    """One build, of one or more indexes of a table: a row of its relation."""
 
     id: int
     table_name: str
@@ -67,7 +39,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """A stretch of the table's primary key, or of a temporary index's numbers."""
+    """A stretch of the table's primary key, or of a temporary index's numbers: a row, too."""
 
     phase: str  # "load", or the index whose records are merged
     number: int
@@ -81,6 +53,10 @@ class Range:
     slow: int  # chunks that had to be read again under lock
     retried: int  # chunks that gave way to writers
     conflicts: int
+
+
+_BUILD_COLUMNS = tuple(field.name for field in fields(Build))
+_RANGE_COLUMNS = tuple(field.name for field in fields(Range))
 
 
 class Builds:
@@ -134,14 +110,14 @@ class Builds:
         rows_per_second: int | None,
     ) -> int:
         """A build in its first state."""
-        row = connection.execute(
+        (build,) = only_row(
+            connection,
             f"INSERT INTO {self.builds} "
             "(table_name, indexes, method, state, rows_expected, rows_per_second) "
             "VALUES (%s, %s, %s, %s, %s, %s) RETURNING id",
             (table, list(indexes), method, State.DELETE_ONLY, rows_expected, rows_per_second),
-        ).fetchone()
-        assert row is not None, "RETURNING gives the row"
-        return int(row[0])
+        )
+        return int(build)
 
     def get(self, connection: Connection, build: int) -> Build:
         (found,) = self._select(connection, "WHERE id = %s", (build,))

@@ -16,6 +16,7 @@ from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.building.builds import Range
 from scrub.stores.postgres.building.place import OpenBuild
 from scrub.stores.postgres.building.relations_made import NUMBER
+from scrub.stores.postgres.connections import only_row
 from scrub.stores.postgres.entry_parts import Arbiter
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier
@@ -33,9 +34,8 @@ class Merging:
         """Record which records are to be merged: those there now."""
         own, connection = self.own, self.own.session.connection
         for entry in own.place.entries:
-            row = connection.execute(last_number(entry)).fetchone()
-            assert row is not None, "an aggregate gives a row"
-            borders = [["0"], [str(row[0])]]
+            (last,) = only_row(connection, last_number(entry))
+            borders = [["0"], [str(last)]]
             own.builds.add_ranges(connection, own.place.build, entry.index, borders)
 
     def step(self, index: str, number: int, rows: int) -> Step:

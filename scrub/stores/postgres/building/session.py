@@ -7,19 +7,13 @@ from functools import cached_property
 
 from scrub.errors import StoreUnavailable
 from scrub.stores.building import Disconnected, GaveWay
-from scrub.stores.postgres.briefly import (
-    UNHURRIED_PATIENCE_MIN,
-    Brief,
-    Lookout,
-    briefly,
-    patience,
-)
+from scrub.stores.postgres.briefly import UNHURRIED_PATIENCE_MIN, Brief, Lookout, briefly, patience
 from scrub.stores.postgres.connections import (
     Connection,
     connect,
     require_psycopg,
+    safe_message,
     server_message,
-    without_secrets,
 )
 from scrub.stores.postgres.quoting import literal
 
@@ -131,7 +125,7 @@ class BuildSession:
         except psycopg.Error as error:
             if isinstance(error, psycopg.errors.QueryCanceled):
                 raise GaveWay(server_message(error)) from error  # meant for what was done before
-            reason = f"PostgreSQL: {without_secrets(server_message(error), self._conninfo)}"
+            reason = f"PostgreSQL: {safe_message(error, self._conninfo)}"
             if self._connection is None or self._connection.closed:
                 raise Disconnected(reason) from error
             raise StoreUnavailable(reason) from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from scrub.stores.postgres.connections import Connection
+from scrub.stores.postgres.connections import Connection, only_row
 
 
 class Way(StrEnum):
@@ -57,9 +57,8 @@ def prove(connection: Connection, query: str, demand: Demand) -> None:
 
 def plan_of(connection: Connection, query: str) -> Mapping[str, Any]:
     """What the planner would do."""
-    row = connection.execute(f"EXPLAIN (VERBOSE, FORMAT JSON, COSTS OFF) {query}").fetchone()
-    assert row is not None, "EXPLAIN returns a plan"
-    plan: Mapping[str, Any] = row[0][0]["Plan"]
+    (explained,) = only_row(connection, f"EXPLAIN (VERBOSE, FORMAT JSON, COSTS OFF) {query}")
+    plan: Mapping[str, Any] = explained[0]["Plan"]
     return plan
 
 

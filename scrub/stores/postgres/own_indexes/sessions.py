@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrub.errors import StoreUnavailable
-from scrub.stores.postgres.connections import (
-    Connection,
-    connect,
-    require_psycopg,
-    server_message,
-    without_secrets,
-)
+from scrub.stores.postgres.connections import Connection, connect, require_psycopg, safe_message
 from scrub.stores.postgres.own_indexes.plan_proof import Demand, ReadingRefused, prove
 from scrub.stores.postgres.own_indexes.readings import settings_for
 from scrub.stores.postgres.shared_snapshot import read_at
@@ -54,5 +48,5 @@ class IndexSessions:
                 yield connection
                 connection.rollback()
         except (psycopg.Error, StoreUnavailable) as error:
-            reason = without_secrets(server_message(error), self.conninfo)
+            reason = safe_message(error, self.conninfo)
             raise ReadingRefused(reason) from error

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from scrub.stores.postgres.quoting import beside_parameters, qualified
 from scrub.stores.repairing import Applied
 
 _RUN_COLUMNS = "run, command, table_name, started, finished, undoes"
+_RUN_FIELDS = ("run", "command", "table", "started", "finished", "undoes")
 _RECORD_COLUMNS = (
     "run, number, index_name, kind, defect, primary_key, before, after, copies, undone_by"
 )
@@ -116,17 +118,8 @@ class PostgresJournal:
         if not self.is_there(connection):
             return []
         query = f"SELECT {_RUN_COLUMNS} FROM {self.runs_relation} ORDER BY started DESC"
-        return [
-            RunRecord(
-                run=row[0],
-                command=row[1],
-                table=row[2],
-                started=row[3],
-                finished=row[4],
-                undoes=row[5],
-            )
-            for row in connection.execute(query)
-        ]
+        rows = connection.execute(query)
+        return [RunRecord(**dict(zip(_RUN_FIELDS, row, strict=True))) for row in rows]
 
     def records(self, connection: Connection, run: str) -> list[JournalRecord]:
         if not self.is_there(connection):
@@ -136,22 +129,13 @@ class PostgresJournal:
             f"SELECT {_RECORD_COLUMNS}, {images} FROM {self._records} WHERE run = %s "
             "ORDER BY number"
         )
-        return [
-            JournalRecord(
-                run=row[0],
-                number=row[1],
-                index=row[2],
-                kind=ActionKind(row[3]),
-                defect=row[4],
-                primary_key=row[5],
-                before=row[6],
-                after=row[7],
-                copies=row[8],
-                undone_by=row[9],
-                images=_images(row[10]),
-            )
-            for row in connection.execute(query, (run,))
-        ]
+        return [_record(row) for row in connection.execute(query, (run,))]
+
+
+def _record(row: Sequence[Any]) -> JournalRecord:
+    told = dict(zip((field.name for field in fields(JournalRecord)), row, strict=True))
+    typed = {"kind": ActionKind(told["kind"]), "images": _images(told["images"])}
+    return JournalRecord(**{**told, **typed})
 
 
 def _images_json(images: RowImages) -> str:
