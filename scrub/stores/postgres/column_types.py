@@ -134,6 +134,12 @@ def value_of(column: ServerColumn, wanted: ColumnType) -> str:
     return f"{name}::{sql_type(wanted)}"
 
 
+def value_in(alias: str, column: ServerColumn, wanted: ColumnType) -> str:
+    """The same of a row of that alias."""
+    name = identifier(column.name)
+    return value_of(column, wanted).replace(name, f"{alias}.{name}", 1)
+
+
 def as_sent(expression: str, wanted: ColumnType) -> str:
     """The expression such that the driver hands it over unharmed: it has no decimals."""
     return f"({expression})::pg_catalog.text" if wanted.name is TypeName.DECIMAL else expression

@@ -14,6 +14,7 @@ from scrub.stores.postgres.building.chunks import SLOW_ROWS_MAX, ChunkSql
 from scrub.stores.postgres.building.place import OpenBuild
 from scrub.stores.postgres.connections import require_psycopg
 from scrub.stores.postgres.entry_sql import EntrySql
+from scrub.stores.postgres.quoting import bare
 
 _CHUNKS_LOOKING_FIRST = 16
 
@@ -137,8 +138,8 @@ class Loading:
 
 def clashes_told(brief: Brief, entry: EntrySql, query: str) -> Iterator[Clash]:
     """Rows that have one place, as a query tells them."""
-    names = [_bare(part.name) for part in entry.indexed]
-    keys = [_bare(key.name) for key in entry.primary_key]
+    names = [bare(part.name) for part in entry.indexed]
+    keys = [bare(key.name) for key in entry.primary_key]
     for key, row, owner in brief.execute(query).fetchall():
         yield Clash(
             index=entry.index,
@@ -146,8 +147,3 @@ def clashes_told(brief: Brief, entry: EntrySql, query: str) -> Iterator[Clash]:
             row=dict(zip(keys, row, strict=True)),
             owner=dict(zip(keys, owner, strict=True)),
         )
-
-
-def _bare(name: str) -> str:
-    """A quoted name as people write it."""
-    return name[1:-1].replace('""', '"')

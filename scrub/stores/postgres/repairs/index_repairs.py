@@ -23,24 +23,16 @@ from scrub.model.table import Index, Store, Table
 from scrub.stores.entry_states import comparable, with_zeros_of
 from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.connections import Connection
-from scrub.stores.postgres.equality import equalities_of
-from scrub.stores.postgres.quoting import beside_parameters
-from scrub.stores.postgres.relations import columns_of, find_relation
+from scrub.stores.postgres.relations import find_relation
 from scrub.stores.postgres.repairs.entry_writing import Written, write_entries
 from scrub.stores.postgres.repairs.hindered_actions import hindered, hindrances_of, unlockable
 from scrub.stores.postgres.repairs.hindrances import IndexHindrances
-from scrub.stores.postgres.repairs.index_table import IndexTable, lists_of
+from scrub.stores.postgres.repairs.index_table import IndexTable
 from scrub.stores.postgres.repairs.journal import PostgresJournal
 from scrub.stores.postgres.repairs.open_writers import wait_for_open_writers
-from scrub.stores.postgres.repairs.received import received
-from scrub.stores.postgres.repairs.row_demands import (
-    DemandSource,
-    RowDemands,
-    among,
-    key_columns,
-    value_in,
-)
+from scrub.stores.postgres.repairs.row_demands import Demands, demands_of_rows
 from scrub.stores.postgres.repairs.session import RepairSession, in_words
+from scrub.stores.postgres.repairs.table_rows import TableRows, key_columns
 from scrub.stores.postgres.repairs.write_batches import together_or_alone
 from scrub.stores.postgres.session_locks import unlock_all
 from scrub.stores.recovering import entries_by_key, key_names, plain_shape
@@ -68,11 +60,11 @@ class PostgresRepairs:
         self,
         store: Store,
         sleep: Callable[[float], None] = time.sleep,
-        demands: Callable[[str], DemandSource] = RowDemands,
+        demands: Demands = demands_of_rows,
     ) -> None:
         self._session = RepairSession(store, sleep)
         self._schema = self._session.schema
-        self._demands = demands(self._schema)
+        self._demands = demands
         self._journal = PostgresJournal(self._schema)
         self._run: str | None = None  # for which this session holds the table
 
@@ -84,20 +76,13 @@ class PostgresRepairs:
         self._session.close()
 
     def rows_there(self, table: Table, keys: Sequence[Entry]) -> list[bool]:
-        columns = key_columns(table)
-        wanted = to_table(keys, columns)
-        relation = find_relation(self.connection, self._schema, table.relation)
-        if (why := unlockable(relation)) is not None:
+        wanted = to_table(keys, key_columns(table))
+        brief = Brief(self.connection)
+        rows = TableRows.of(brief, self._schema, table)
+        if (why := unlockable(rows.relation)) is not None:
             raise UsageError(why[0], hint=why[1])
-        described = columns_of(self.connection, relation)
-        names = ", ".join(value_in("r", described[c.name], c) for c in columns)
         with in_words():
-            found = self.connection.execute(
-                beside_parameters(f"SELECT {names} FROM {relation.sql} AS r WHERE ")
-                + among(columns, described, equalities_of(self.connection, relation.oid)),
-                lists_of(wanted),
-            ).fetchall()
-        there = set(comparable(received(found, columns)))
+            there = set(rows.keys_there(brief, wanted))
         return [key in there for key in comparable(wanted)]
 
     def entries_of(self, table: Table, index: Index, keys: Sequence[Entry]) -> list[list[Entry]]:
@@ -129,7 +114,7 @@ class PostgresRepairs:
             relation = IndexTable.of(brief, self._schema, shape)
             relation.lock(brief)
             hindrances = IndexHindrances.of(brief.connection, relation.relation)
-            expected = self._demands.expected(brief, table, index, actions)
+            expected = self._demands(brief, self._schema, table, index, actions)
             exact = with_zeros_of(expected, given)
 
             def attempt(numbers: Sequence[int]) -> list[Applied]:
@@ -185,7 +170,7 @@ class PostgresRepairs:
 
         def work(brief: Brief) -> list[bool]:
             relation = IndexTable.of(brief, self._schema, shape)
-            expected = self._demands.expected(brief, table, index, actions)
+            expected = self._demands(brief, self._schema, table, index, actions)
             found = comparable(
                 relation.find(brief, to_table(places, shape.columns), lock=False).entries
             )

@@ -8,7 +8,7 @@ import pyarrow as pa
 from scrub.model.entry_shape import MARK
 from scrub.model.journal import Image
 from scrub.stores.postgres.briefly import Brief
-from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.quoting import identifier_beside_parameters as _name
 from scrub.stores.postgres.repairs.index_table import (
     IndexTable,
     Place,
@@ -121,7 +121,3 @@ def insert_image(
         [image[column.name] for column in columns],
     ).fetchall()
     return [(row[0], row[1]) for row in rows]
-
-
-def _name(name: str) -> str:
-    return beside_parameters(identifier(name))
