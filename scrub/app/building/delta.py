@@ -25,11 +25,10 @@ from scrub.model.backfill import (
 from scrub.model.build import State
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.table import Index, Table
-from scrub.stores.base import no_session
+from scrub.stores.base import SessionProvider, no_session
 from scrub.stores.building import Gate, Refused, Unchecked
 
 if TYPE_CHECKING:
-    from scrub.stores.base import SessionProvider
     from scrub.stores.delta.building import DeltaBuild
 
 _ROUNDS_MAX = 5  # of catching up before the gate: writers may commit meanwhile
@@ -64,7 +63,7 @@ class DeltaBuilder:
             ),
         )
 
-    def run(self, session: "SessionProvider", gate: Gate) -> BackfillResult:
+    def run(self, session: SessionProvider, gate: Gate) -> BackfillResult:
         """Build, or go on: the log of an index says how far an earlier run came."""
         self._demand_no_pace()
         builds = self._builds(session)
@@ -75,7 +74,7 @@ class DeltaBuilder:
         statuses = [self._build(build, gate, unchecked) for build in builds]
         return BackfillResult(builds=tuple(statuses), unchecked=tuple(unchecked))
 
-    def resume(self, session: "SessionProvider", gate: Gate) -> BackfillResult:
+    def resume(self, session: SessionProvider, gate: Gate) -> BackfillResult:
         going_on = (State.BACKFILLING, State.VALIDATING)
         unfinished = {build.index.name for build in self._in_state(*going_on)}
         if not unfinished:
@@ -116,7 +115,7 @@ class DeltaBuilder:
         """Read from logs only, so it can be asked for at any time; not for what others made."""
         return [_status(build) for build in self._builds() if build.look().progress is not None]
 
-    def _builds(self, session: "SessionProvider" = no_session) -> "list[DeltaBuild]":
+    def _builds(self, session: SessionProvider = no_session) -> "list[DeltaBuild]":
         names = [index.name for index in self.indexes]
         found = delta_indexes(self.catalog, self.table, names)
         return [build_of(self.catalog, self.table, index, session) for index in found]

@@ -4,7 +4,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from repair.pacing import ALONE_SECONDS, CHUNK_SECONDS
 from scrub.app.building.postgres_runs import PostgresRuns
@@ -22,12 +21,10 @@ from scrub.model.backfill import (
 from scrub.model.build import Method, State
 from scrub.model.progress import ProgressListener
 from scrub.model.table import Index, Table
+from scrub.stores.base import SessionProvider
 from scrub.stores.building import Gate
 from scrub.stores.postgres.building.builds import Build
 from scrub.stores.postgres.building.opening import PostgresBuilds
-
-if TYPE_CHECKING:
-    from scrub.stores.base import SessionProvider
 
 _AT_ONCE = 0.1
 
@@ -95,7 +92,7 @@ class PostgresBuilder:
             return self.request.method
         return Method.INIT_PUT if any(index.unique for index in self.indexes) else Method.MERGE
 
-    def run(self, session: "SessionProvider", gate: Gate) -> BackfillResult:
+    def run(self, session: SessionProvider, gate: Gate) -> BackfillResult:
         with self._runs.opened() as builds:
             begin = partial(
                 builds.begin,
@@ -108,7 +105,7 @@ class PostgresBuilder:
             build = self._runs.insistently(begin, builds, "create triggers")
             return self._runs.go_on(build, session, gate)
 
-    def resume(self, session: "SessionProvider", gate: Gate) -> BackfillResult:
+    def resume(self, session: SessionProvider, gate: Gate) -> BackfillResult:
         with self._runs.opened() as builds:
             record = self._unfinished(builds)
             build = builds.take_over(self.table, record)

@@ -7,7 +7,7 @@ whoever reads it. And whoever wrote the journal decides what an undo writes.
 """
 
 from scrub.errors import UsageError
-from scrub.stores.postgres.connections import Connection
+from scrub.stores.postgres.connections import Connection, only_row
 
 # A superuser counts as a member of every role, and that is not what makes an owner trusted.
 _OF_STRANGERS = """
@@ -21,6 +21,12 @@ _OF_STRANGERS = """
       AND c.relowner NOT IN (me.oid, n.nspowner, d.datdba)
       AND (me.rolsuper OR NOT pg_catalog.pg_has_role(me.oid, c.relowner, 'MEMBER'))
 """
+
+
+def are_there(connection: Connection, *relations: str) -> bool:
+    """Whether the first of them exists; refuses those of a stranger, as `demand_own` does."""
+    demand_own(connection, *relations)
+    return only_row(connection, "SELECT to_regclass(%s)", relations[:1])[0] is not None
 
 
 def demand_own(connection: Connection, *relations: str) -> None:

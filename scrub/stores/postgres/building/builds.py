@@ -13,7 +13,7 @@ from typing import Any
 
 from scrub.model.build import Method, State
 from scrub.stores.postgres.connections import Connection, only_row
-from scrub.stores.postgres.own_relations import demand_own
+from scrub.stores.postgres.own_relations import are_there, demand_own
 from scrub.stores.postgres.quoting import literal, qualified
 
 _BUILDS, _RANGES = "scrub_builds", "scrub_build_ranges"
@@ -96,9 +96,7 @@ class Builds:
 
     def are_there(self, connection: Connection) -> bool:
         """Refuses those of a stranger: to read his view is to run what is in it."""
-        demand_own(connection, self.builds, self.ranges)
-        row = connection.execute("SELECT to_regclass(%s)", (self.builds,)).fetchone()
-        return row is not None and row[0] is not None
+        return are_there(connection, self.builds, self.ranges)
 
     def add(
         self,

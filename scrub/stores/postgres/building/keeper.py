@@ -21,7 +21,7 @@ from functools import partial
 
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.firing import MAY_READ, SETTINGS, Firing, note_of, quoted_body
+from scrub.stores.postgres.building.firing import MAY_READ, Firing, trigger_function
 from scrub.stores.postgres.building.putting import declared, putting, variables
 from scrub.stores.postgres.building.row_reading import RowReading
 from scrub.stores.postgres.entry_parts import Arbiter, EntryPart
@@ -39,15 +39,12 @@ _PUTS = (Duty.PUT_AND_TOMBSTONE, Duty.PUT_AND_DELETE, Duty.RECORD, Duty.ENFORCE)
 
 def keeping(entry: EntrySql, duties: Duties, create: str) -> str:
     """The function for these duties, to be created or replaced."""
-    return f"""
-{create} FUNCTION {entry.keeper}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER {SETTINGS}
-AS {quoted_body(_body(entry, duties))}"""
+    return trigger_function(create, entry.keeper, entry, _body(entry, duties))
 
 
 def _body(entry: EntrySql, duties: Duties) -> str:
     if duties == Duties(Duty.NOTHING):
-        return f"{note_of(entry)}\nBEGIN RETURN NULL; END"
+        return "\nBEGIN RETURN NULL; END"
     # The temporary index first, always: whoever merges locks its records before the entries.
     keepers = [
         _Keeper(entry, relation, duty)
@@ -57,7 +54,7 @@ def _body(entry: EntrySql, duties: Duties) -> str:
     reading, last, next_ = RowReading(entry), variables("a", entry), variables("b", entry)
     deletes = "\n".join(keeper.delete() for keeper in keepers)
     puts = "\n".join(keeper.put() for keeper in keepers if keeper.duty in _PUTS + _FORGETS)
-    return f"""{note_of(entry)}
+    return f"""
 #variable_conflict use_column
 <<scrub>>
 DECLARE
@@ -146,16 +143,17 @@ class _Keeper:
         mark, value = (f", {_MARK}", ", false") if self._has_mark else ("", "")
         upsert = f"""INSERT INTO {self.relation} AS t ({self._columns}{mark})
             VALUES ({self._record("n")}{value})
-            ON CONFLICT {arbiter.target} DO UPDATE SET {self._overwriting}"""
+            ON CONFLICT {arbiter.target} DO UPDATE SET {self._set_from("excluded")}"""
         if not arbiter.owners_may_differ:
             return f"{upsert};"
         free = f"t.{_MARK} OR " if self._has_mark else ""
+        key = _key_of("t", arbiter, "n")
         displace = self._refuse if self.duty is Duty.ENFORCE else self._suspect
         # An entry whose WHERE is false is locked all the same, so it stays what it is.
         return f"""{upsert} WHERE {free}{self.entry.same_owner("t", "excluded")};
         IF NOT FOUND THEN
             {displace(arbiter)}
-            UPDATE {self.relation} AS t SET {self._assigning} WHERE {_key_of("t", arbiter, "n")};
+            UPDATE {self.relation} AS t SET {self._set_from("n")} WHERE {key};
         END IF;"""
 
     def _suspect(self, arbiter: Arbiter) -> str:
@@ -218,15 +216,9 @@ class _Keeper:
     def _record(self, record: str) -> str:
         return ", ".join(f"{record}.{name}" for name in self.entry.names)
 
-    @property
-    def _overwriting(self) -> str:
+    def _set_from(self, record: str) -> str:
         mark = [f"{_MARK} = false"] if self._has_mark else []
-        return ", ".join([*(f"{name} = excluded.{name}" for name in self.entry.names), *mark])
-
-    @property
-    def _assigning(self) -> str:
-        mark = [f"{_MARK} = false"] if self._has_mark else []
-        return ", ".join([*(f"{name} = n.{name}" for name in self.entry.names), *mark])
+        return ", ".join([*(f"{name} = {record}.{name}" for name in self.entry.names), *mark])
 
 
 def _key_of(alias: str, arbiter: Arbiter, record: str) -> str:

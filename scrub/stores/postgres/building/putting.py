@@ -45,7 +45,7 @@ def _demand_known(entry: EntrySql) -> str:
     """A column that was NOT NULL when the index was built may have lost that since."""
     known = [part for part in entry.indexed + entry.suffix if not part.nullable]
     named = f"{entry.table_name} {entry.index} --execute"
-    hint = literal(
+    hint = (
         "The column was NOT NULL when the index was built; build it again: scrub backfill drop "
         f"{named}, then scrub backfill run {named}"
     )

@@ -6,7 +6,7 @@ table is not immutable, and evaluating it again would not show that.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scrub.stores.postgres.connections import Connection
@@ -118,9 +118,8 @@ def _asked(connection: Connection, body: str, code: str, called: Iterable[str]) 
     return None
 
 
-def _names(connection: Connection, query: str, names: Iterable[str]) -> Iterator[str]:
-    for (name,) in connection.execute(query, (list(names),)).fetchall():
-        yield name
+def _names(connection: Connection, query: str, names: Iterable[str]) -> list[str]:
+    return [name for (name,) in connection.execute(query, (list(names),)).fetchall()]
 
 
 def _plain(name: str) -> str:

@@ -36,7 +36,7 @@ _GUARDING = """
             AND (a.attname <> ALL(%s::name[]) OR NOT (a.attnotnull OR {nulls_are_equal})))
 """
 _EQUAL_NULLS_VERSION = 150000
-_PLACE = "t.tableoid::bigint, t.ctid::text"
+PLACE = "t.tableoid::bigint, t.ctid::text"
 
 
 Place = tuple[int, str]
@@ -108,7 +108,7 @@ class IndexTable:
     def _selected(self) -> str:
         values = [self._value(column) for column in self.shape.columns]
         mark = [f"t.{identifier_beside_parameters(MARK)}"] if self.is_marked else []
-        return ", ".join([_PLACE, *values, *mark])
+        return ", ".join([PLACE, *values, *mark])
 
     def _found(self, brief: Brief, rows: Sequence[Sequence[Any]], whole: bool) -> EntriesInTable:
         width = len(self.shape.columns)
@@ -122,7 +122,7 @@ class IndexTable:
 
     def _images(self, brief: Brief, places: Sequence[Place]) -> list[Image]:
         """By themselves: values are read in the time zone of the catalog, texts in UTC."""
-        query = self._of_places(f"{_PLACE}, {image_sql('t', self.columns.values())}")
+        query = self._of_places(f"{PLACE}, {image_sql('t', self.columns.values())}")
         with exact_texts(brief):
             rows = brief.execute(query, lists_of_places(places)).fetchall()
         there = {(row[0], row[1]): image_of(self.columns, row[2]) for row in rows}

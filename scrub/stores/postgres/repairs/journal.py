@@ -10,7 +10,7 @@ from typing import Any
 from scrub.model.journal import JournalRecord, RowImages, RunRecord
 from scrub.model.repair import Action, ActionKind, Entry
 from scrub.stores.postgres.connections import Connection
-from scrub.stores.postgres.own_relations import demand_own
+from scrub.stores.postgres.own_relations import are_there, demand_own
 from scrub.stores.postgres.quoting import beside_parameters, qualified
 from scrub.stores.repairing import Applied
 
@@ -60,9 +60,7 @@ class PostgresJournal:
 
     def is_there(self, connection: Connection) -> bool:
         """Refuses that of a stranger: his view would run his code, and his runs could be undone."""
-        demand_own(connection, self.runs_relation, self.relation)
-        row = connection.execute("SELECT to_regclass(%s)", (self.runs_relation,)).fetchone()
-        return row is not None and row[0] is not None
+        return are_there(connection, self.runs_relation, self.relation)
 
     def begin(self, connection: Connection, record: RunRecord) -> None:
         self.create(connection)

@@ -10,6 +10,7 @@ from scrub.model.journal import Image
 from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.quoting import identifier_beside_parameters as _name
 from scrub.stores.postgres.repairs.index_table import (
+    PLACE,
     IndexTable,
     Place,
     arrays_of,
@@ -44,7 +45,7 @@ def update_columns(
         f"FROM unnest(%s::bigint[], %s::tid[], %s::integer[]{arrays}) "
         f"AS k(__scrub_relation, __scrub_place, __scrub_number{listed}) "
         "WHERE t.tableoid = k.__scrub_relation AND t.ctid = k.__scrub_place "
-        "RETURNING k.__scrub_number, t.tableoid::bigint, t.ctid::text",
+        f"RETURNING k.__scrub_number, {PLACE}",
         [*lists_of_places(places), list(range(len(places))), *parameters],
     ).fetchall()
     return [(row[0], (row[1], row[2])) for row in rows]
@@ -60,7 +61,7 @@ def update_texts(
     rows = brief.execute(
         f"UPDATE {table.sql} AS t SET {', '.join(sets)} "
         "WHERE t.tableoid = %s::oid AND t.ctid = %s::tid "
-        "RETURNING t.tableoid::bigint, t.ctid::text",
+        f"RETURNING {PLACE}",
         [*(image[name] for name in names), *place],
     ).fetchall()
     return [(row[0], row[1]) for row in rows]
@@ -99,7 +100,7 @@ def insert_entries(
     rows = brief.execute(
         f"INSERT INTO {table.sql} AS t ({', '.join(targets)}) OVERRIDING SYSTEM VALUE "
         f"SELECT {', '.join(values)} FROM unnest({arrays}) AS k({names}) "
-        f"ORDER BY {', '.join(order)} RETURNING t.tableoid::bigint, t.ctid::text",
+        f"ORDER BY {', '.join(order)} RETURNING {PLACE}",
         parameters,
     ).fetchall()
     return [(row[0], row[1]) for row in rows]
@@ -117,7 +118,7 @@ def insert_image(
     rows = brief.execute(
         f"INSERT INTO {table.sql} AS t "
         f"({', '.join(_name(column.name) for column in columns)}) OVERRIDING SYSTEM VALUE "
-        f"VALUES ({typed_places(columns)}) RETURNING t.tableoid::bigint, t.ctid::text",
+        f"VALUES ({typed_places(columns)}) RETURNING {PLACE}",
         [image[column.name] for column in columns],
     ).fetchall()
     return [(row[0], row[1]) for row in rows]

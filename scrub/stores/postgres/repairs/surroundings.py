@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from scrub.stores.postgres.connections import Connection
-from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.quoting import beside_parameters, identifier, qualified
 from scrub.stores.postgres.relations import ServerRelation
 from scrub.stores.repairing import Reason
 
@@ -162,7 +162,7 @@ def _triggers(connection: Connection, oids: Sequence[int], relation: ServerRelat
     return [
         Fires(
             what=f"trigger {name} on {schema}.{table}",
-            how_to_disable=f"ALTER TABLE {identifier(schema)}.{identifier(table)} "
+            how_to_disable=f"ALTER TABLE {qualified(schema, table)} "
             f"DISABLE TRIGGER {identifier(name)}",
             events=frozenset(event for bit, event in _EVENTS.items() if kind & bit),
             columns=frozenset(columns),
@@ -188,7 +188,7 @@ def _references(connection: Connection, oids: Sequence[int]) -> list[Reference]:
         Reference(
             name=name,
             child=f"{schema}.{table}",
-            sql=f"{identifier(schema)}.{identifier(table)}",
+            sql=qualified(schema, table),
             on_delete=on_delete,
             on_update=on_update,
             is_seen=is_seen,

@@ -28,17 +28,14 @@ def refusal_of(error: Exception) -> str | None:
     """
     if isinstance(error, NotWritten):
         return error.reason
-    state = getattr(error, "sqlstate", None) or ("22" if _is_of_driver(error) else "")
+    # The driver does not even send some values, such as a text with a zero byte.
+    of_driver = "22" if isinstance(error, require_psycopg().DataError) else ""
+    state = getattr(error, "sqlstate", None) or of_driver
     if state.startswith(_REFUSALS):
         return _refused(server_message(error))
     if state.startswith(_OF_CODE) and state != "42501" and error.diag.context:  # type: ignore[attr-defined]
         return _refused(f"a function of the table failed: {server_message(error)}; {_NAMES}")
     return None
-
-
-def _is_of_driver(error: Exception) -> bool:
-    """A value that was not even sent, such as a text with a zero byte."""
-    return isinstance(error, require_psycopg().DataError)
 
 
 def together_or_alone(
