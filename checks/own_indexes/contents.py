@@ -8,15 +8,9 @@ entry leads to the row that gives it. So such a check finds defects, and is neve
 
 from dataclasses import replace
 
+from checks.own_indexes import walks
 from checks.own_indexes.defects import Found
 from checks.own_indexes.report import LeafReport
-from checks.own_indexes.walks import (
-    WRONG_MAX,
-    look_at_order,
-    look_for_clashes,
-    read_entries,
-    read_rows,
-)
 from scrub.model.defect import DefectKind
 from scrub.stores.postgres.own_indexes.plan_proof import Way
 from scrub.stores.postgres.own_indexes.reader import Contents
@@ -26,15 +20,15 @@ from scrub.stores.postgres.own_indexes.readings import Totals
 def look_at_contents(report: LeafReport) -> None:
     """Compare entries with rows by contents only."""
     way = Way.POINTERS if report.reader.unheld else Way.ENTRIES
-    entries = read_entries(report)
+    entries = walks.read_entries(report)
     if way is Way.POINTERS:
         entries = report.attempt(lambda: report.reader.totals(way))
-    rows = read_rows(report)
+    rows = walks.read_rows(report)
     report.count(rows, entries)
     if entries is not None and rows is not None:
         compare_contents(report, way, entries, rows)
-    look_at_order(report, *((None, entries) if way is Way.POINTERS else (entries, None)))
-    look_for_clashes(report, entries, rows)
+    walks.look_at_order(report, *((None, entries) if way is Way.POINTERS else (entries, None)))
+    walks.look_for_clashes(report, entries, rows)
     report.name()
     report.findings.lacks(
         f"whether entries of {report.native.name} lead to the right rows is not seen by a role "
@@ -48,7 +42,7 @@ def compare_contents(
     """Name what only one side has; rows without entry, unless they are known otherwise."""
     if (entries.count, entries.contents) == (rows.count, rows.contents):
         return
-    found = report.attempt(lambda: report.reader.differing_contents(way, WRONG_MAX))
+    found = report.attempt(lambda: report.reader.differing_contents(way, walks.WRONG_MAX))
     if found is None:
         more = entries.count - rows.count
         if more > 0 or not are_missing_known:

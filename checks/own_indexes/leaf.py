@@ -15,19 +15,10 @@ the same, plus such rows to which no entry leads.
 
 from collections.abc import Iterable
 
+from checks.own_indexes import walks
 from checks.own_indexes.defects import Found
 from checks.own_indexes.lockstep import WrongEntry, hidden_entries, kinds_of_row, wrong_entries
 from checks.own_indexes.report import LeafReport
-from checks.own_indexes.walks import (
-    WRONG_MAX,
-    in_step,
-    look_at_order,
-    look_for_clashes,
-    read_entries,
-    read_rows,
-    tells_keys,
-    unheld_keys,
-)
 from scrub.model.defect import DefectKind
 from scrub.stores.postgres.own_indexes.plan_proof import Way
 from scrub.stores.postgres.own_indexes.reader import Imbalance, RowPointers
@@ -38,7 +29,7 @@ LED_TO = "an entry leads to the row, but a search for its key does not find it"
 
 def look_at_leaf(report: LeafReport) -> None:
     """Compare entries, the rows they lead to, and the rows of the table."""
-    entries, rows = read_entries(report), read_rows(report)
+    entries, rows = walks.read_entries(report), walks.read_rows(report)
     followed = FollowedEntries(report)
     imbalance = _imbalance(report, entries, rows)
     pointers = report.attempt(lambda: report.reader.totals(Way.POINTERS))
@@ -47,10 +38,10 @@ def look_at_leaf(report: LeafReport) -> None:
     if pointers is not None and rows is not None:
         followed.compare_rows(pointers, rows)
     followed.name_hidden(hidden, imbalance)
-    look_at_order(report, entries, pointers)
+    walks.look_at_order(report, entries, pointers)
     if pointers is not None and rows is not None:
         _search(report, pointers, rows, followed.missing)
-    look_for_clashes(report, pointers, rows)
+    walks.look_for_clashes(report, pointers, rows)
     report.name()
 
 
@@ -62,13 +53,13 @@ def _imbalance(
         return None
     if (entries.count, entries.contents) == (rows.count, rows.contents):
         return {}
-    return report.attempt(lambda: report.reader.imbalance(WRONG_MAX))
+    return report.attempt(lambda: report.reader.imbalance(walks.WRONG_MAX))
 
 
 def _search(report: LeafReport, pointers: Totals, rows: Totals, missing: set[str]) -> None:
     """Search for each row by what it gives: for another value the index leads elsewhere."""
-    keys = unheld_keys(report)
-    if not keys or not tells_keys(report):
+    keys = walks.unheld_keys(report)
+    if not keys or not walks.tells_keys(report):
         return
     if pointers.out_of_order:
         report.findings.lacks(
@@ -98,7 +89,7 @@ class FollowedEntries:
 
     def compare_entries(self, entries: Totals | None, pointers: Totals | None) -> int:
         """Compare entries with the rows they lead to; return how many can be seen no more."""
-        if entries is None or pointers is None or in_step(entries, pointers):
+        if entries is None or pointers is None or walks.in_step(entries, pointers):
             return 0
         report = self._report
         # Of entries that point to no row, those that were followed are marked by now.
@@ -108,14 +99,14 @@ class FollowedEntries:
         if not entries.count >= left.count >= pointers.count:
             report.findings.lacks(f"readings of {report.native.name} differ in their entries")
             return 0
-        if not in_step(left, pointers):
+        if not walks.in_step(left, pointers):
             report.attempt(lambda: self._walk_in_step(left.count - pointers.count))
         report.add(DefectKind.DANGLING, entries.count - left.count)
         return entries.count - left.count
 
     def _walk_in_step(self, rowless: int) -> None:
         report, reader = self._report, self._report.reader
-        surplus = reader.surplus(WRONG_MAX) if rowless else {}
+        surplus = reader.surplus(walks.WRONG_MAX) if rowless else {}
         if surplus is None:
             report.add(DefectKind.DANGLING, rowless)
             report.findings.lacks(
@@ -139,10 +130,10 @@ class FollowedEntries:
             )
 
     def _keep_in_mind(self, found: WrongEntry) -> None:
-        if max(len(self._wrong), len(self._seen)) >= WRONG_MAX:
+        if max(len(self._wrong), len(self._seen)) >= walks.WRONG_MAX:
             self._report.findings.lacks(
-                f"more than {WRONG_MAX} entries are wrong; not every row that lacks its own was "
-                "counted"
+                f"more than {walks.WRONG_MAX} entries are wrong; not every row that lacks its own "
+                "was counted"
             )
             return
         self._seen[found.entry.digest] = self._seen.get(found.entry.digest, 0) + 1
@@ -164,7 +155,7 @@ class FollowedEntries:
             kinds = kinds_of_row(row, count)
             for kind in kinds:
                 self._report.tell(Found(kind=kind, row=row.row))
-            if len(self._spare) < WRONG_MAX:
+            if len(self._spare) < walks.WRONG_MAX:
                 spare = row.pointers - count - row.is_due
                 self._spare[row.digest] = self._spare.get(row.digest, 0) + spare
                 if DefectKind.MISSING in kinds:

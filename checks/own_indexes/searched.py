@@ -8,17 +8,10 @@ for by its key: together this tells as much.
 
 from itertools import islice
 
+from checks.own_indexes import walks
 from checks.own_indexes.contents import compare_contents
 from checks.own_indexes.defects import Found
 from checks.own_indexes.report import LeafReport
-from checks.own_indexes.walks import (
-    WRONG_MAX,
-    look_at_order,
-    look_for_clashes,
-    read_entries,
-    read_rows,
-    tells_keys,
-)
 from scrub.model.defect import DefectKind
 from scrub.stores.postgres.own_indexes.plan_proof import Way
 from scrub.stores.postgres.own_indexes.readings import Totals
@@ -28,13 +21,13 @@ NOT_FOUND = "a search for its key does not find the row"
 
 def look_and_search(report: LeafReport) -> None:
     """Compare entries with rows by contents, and search for each row."""
-    entries, rows = read_entries(report), read_rows(report)
+    entries, rows = walks.read_entries(report), walks.read_rows(report)
     report.count(rows, entries)
     _demand_keys(report, entries)
     if rows is not None:
         _compare_with_rows(report, entries, rows)
-    look_at_order(report, entries, None)
-    look_for_clashes(report, entries, rows)
+    walks.look_at_order(report, entries, None)
+    walks.look_for_clashes(report, entries, rows)
     report.name()
 
 
@@ -57,7 +50,7 @@ def _compare_with_rows(report: LeafReport, entries: Totals | None, rows: Totals)
 
 
 def _rows_not_found(report: LeafReport, entries: Totals | None, rows: Totals) -> list[str] | None:
-    if not tells_keys(report):
+    if not walks.tells_keys(report):
         return None
     if entries is not None and entries.out_of_order:
         report.findings.lacks(
@@ -66,4 +59,4 @@ def _rows_not_found(report: LeafReport, entries: Totals | None, rows: Totals) ->
         )
         return None
     found = report.reader.rows_not_found(len(report.native.keys), rows)
-    return report.attempt(lambda: list(islice(found, WRONG_MAX)))
+    return report.attempt(lambda: list(islice(found, walks.WRONG_MAX)))

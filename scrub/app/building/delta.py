@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING
 
 from repair.publishing import publish_if_clean
 from scrub.app.building.delta_selection import build_of, delta_indexes
-from scrub.catalog import Catalog
+from scrub.app.building.table_builder import TableBuilder
 from scrub.errors import UsageError
 from scrub.model.backfill import (
     CANCELLED,
     DROPPED,
     BackfillPlan,
-    BackfillRequest,
     BackfillResult,
     BackfillStatus,
 )
 from scrub.model.build import State
-from scrub.model.progress import Progress, ProgressListener
-from scrub.model.table import Index, Table
+from scrub.model.progress import Progress
 from scrub.stores.base import SessionProvider, no_session
 from scrub.stores.building import Gate, Refused, Unchecked
 
@@ -36,14 +34,8 @@ _UNDER_WAY = (State.BACKFILLING, State.VALIDATING, State.REVERSING)
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaBuilder:
+class DeltaBuilder(TableBuilder):
     """Builds indexes of one table in a lake."""
-
-    catalog: Catalog
-    table: Table
-    indexes: tuple[Index, ...]
-    request: BackfillRequest
-    on_progress: ProgressListener
 
     def plan(self) -> BackfillPlan:
         self._demand_no_pace()
@@ -102,7 +94,7 @@ class DeltaBuilder:
         raise UsageError(
             f"indexes of table {self.table.name} are in Delta, which has no trigger functions to "
             "renew",
-            hint=f"scrub backfill status {self.table.name} shows what there is",
+            hint=self.see_status,
         )
 
     def adjust(self, **values: object) -> BackfillStatus:
@@ -168,7 +160,7 @@ class DeltaBuilder:
             if _require_ours(build) is State.REVERSED:
                 raise UsageError(
                     f"index {build.index.name} of table {self.table.name} is not there",
-                    hint=f"scrub backfill status {self.table.name} shows what there is",
+                    hint=self.see_status,
                 )
         return builds
 
@@ -192,7 +184,7 @@ class DeltaBuilder:
     def _nothing_under_way(self) -> UsageError:
         return UsageError(
             f"no build of table {self.table.name} is under way",
-            hint=f"scrub backfill status {self.table.name} shows what there is",
+            hint=self.see_status,
         )
 
 

@@ -8,19 +8,17 @@ from functools import partial
 from repair.pacing import ALONE_SECONDS, CHUNK_SECONDS
 from scrub.app.building.postgres_runs import PostgresRuns
 from scrub.app.building.postgres_status import status_of
-from scrub.catalog import Catalog
+from scrub.app.building.table_builder import TableBuilder
 from scrub.errors import UsageError
 from scrub.model.backfill import (
     CANCELLED,
     DROPPED,
     BackfillPlan,
-    BackfillRequest,
     BackfillResult,
     BackfillStatus,
 )
 from scrub.model.build import Method, State
-from scrub.model.progress import ProgressListener
-from scrub.model.table import Index, Table
+from scrub.model.table import Index
 from scrub.stores.base import SessionProvider
 from scrub.stores.building import Gate
 from scrub.stores.postgres.building.builds import Build
@@ -30,14 +28,8 @@ _AT_ONCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresBuilder:
+class PostgresBuilder(TableBuilder):
     """Builds indexes of one table, all of them from one scan."""
-
-    catalog: Catalog
-    table: Table
-    indexes: tuple[Index, ...]
-    request: BackfillRequest
-    on_progress: ProgressListener
 
     def __post_init__(self) -> None:
         elsewhere = [i.name for i in self.indexes if i.store != self.table.store]
@@ -176,7 +168,7 @@ class PostgresBuilder:
             raise UsageError(
                 f"no build of {', '.join(self.request.indexes) or 'any index'} of table "
                 f"{self.table.name} is under way",
-                hint=f"scrub backfill status {self.table.name} shows what there is",
+                hint=self.see_status,
             )
         return record
 
@@ -187,7 +179,7 @@ class PostgresBuilder:
         raise UsageError(
             f"index {index.name} of table {self.table.name} was not built by scrub, or is not "
             "public",
-            hint=f"scrub backfill status {self.table.name} shows what there is",
+            hint=self.see_status,
         )
 
     def _is_asked_for(self, record: Build) -> bool:

@@ -16,6 +16,7 @@ in read-only transactions too. So this is the rule for SQL that scrub sends:
 import os
 import re
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, quote_plus
 
@@ -129,12 +130,20 @@ def _escaped(value: str) -> str:
 
 def require_psycopg() -> Any:
     """The psycopg module; MissingExtra says how to install it."""
+    _required("psycopg.conninfo")
+    return _required("psycopg")
+
+
+def require_adbc() -> Any:
+    """The driver that hands over Arrow."""
+    return _required("adbc_driver_postgresql.dbapi")
+
+
+def _required(module: str) -> Any:
     try:
-        import psycopg
-        import psycopg.conninfo
+        return import_module(module)
     except ImportError as error:
         raise MissingExtra("postgres", "reading PostgreSQL") from error
-    return psycopg
 
 
 def connect(conninfo: str) -> Connection:

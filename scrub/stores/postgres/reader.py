@@ -13,10 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from scrub.codec.arrow_types import to_arrow
-from scrub.errors import MissingExtra
 from scrub.model.relation import Split
 from scrub.model.table import Column
-from scrub.stores.postgres.connections import safe_message, said_again, server_message, what_to_do
+from scrub.stores.postgres.connections import (
+    require_adbc,
+    safe_message,
+    said_again,
+    server_message,
+    what_to_do,
+)
 from scrub.stores.postgres.shared_snapshot import read_at
 from scrub.stores.unreadable import UnreadableSplit
 
@@ -109,14 +114,6 @@ class PostgresSplitReader:
 
 def _before(page: int) -> str:
     return f"ctid OPERATOR(pg_catalog.<) '({page},0)'::pg_catalog.tid"
-
-
-def require_adbc() -> Any:
-    try:
-        from adbc_driver_postgresql import dbapi
-    except ImportError as error:
-        raise MissingExtra("postgres", "reading PostgreSQL") from error
-    return dbapi
 
 
 def _is_lost(error: Any) -> bool:

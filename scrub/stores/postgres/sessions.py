@@ -14,13 +14,14 @@ from scrub.stores.postgres.blocking import OTHERS_WRITE
 from scrub.stores.postgres.connections import (
     connect,
     only_row,
+    require_adbc,
     require_psycopg,
     safe_message,
     said_again,
     server_message,
     what_to_do,
 )
-from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS, require_adbc
+from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
 
 _LOOKS = 3

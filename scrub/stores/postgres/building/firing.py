@@ -200,10 +200,10 @@ class Firing:
 
     @property
     def _refuse_stranger(self) -> str:
-        kept = literal(f"scrub: this function is for index {self.entry.index} of")
+        entry, of = self.entry, literal(f"scrub: this function is for index {self.entry.index} of")
+        told = f"{of}, ' ', {literal(entry.table)}, ', not for ', TG_RELID::pg_catalog.regclass"
         return refused(
-            f"pg_catalog.concat({kept}, ' ', {literal(self.entry.table)}, ', not for ', "
-            "TG_RELID::pg_catalog.regclass)",
+            f"pg_catalog.concat({told})",
             "Drop this trigger. If the relation is the same table, recreated, run:  "
             f"{self._command('renew')}",
         )

@@ -51,7 +51,8 @@ _CLASSES = """
               AND w.amoplefttype = q.opcintype AND w.amoprighttype = q.opcintype)
     FROM pg_catalog.pg_opclass q WHERE q.oid = ANY(%s)
 """
-_LESS, _AT_MOST, _EQUAL, _AT_LEAST, _GREATER = "1", "2", "3", "4", "5"  # the strategies of a B-tree
+LESS, AT_MOST, EQUAL, AT_LEAST, GREATER = "1", "2", "3", "4", "5"
+"""The strategies of a B-tree, as the server numbers them."""
 _BLANK_PADDED = "bpchar"  # its class says that equal values have the same bytes, blanks aside
 
 
@@ -68,27 +69,7 @@ class OperatorClass:
     @property
     def is_orderable(self) -> bool:
         """Whether a query can ask for its order."""
-        return self.leads and {_LESS, _GREATER} <= set(self.operators)
-
-    @property
-    def less(self) -> str:
-        return self.operators[_LESS]
-
-    @property
-    def at_most(self) -> str:
-        return self.operators[_AT_MOST]
-
-    @property
-    def equal(self) -> str:
-        return self.operators[_EQUAL]
-
-    @property
-    def at_least(self) -> str:
-        return self.operators[_AT_LEAST]
-
-    @property
-    def greater(self) -> str:
-        return self.operators[_GREATER]
+        return self.leads and {LESS, GREATER} <= set(self.operators)
 
 
 def operator_classes(
