@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from checks.own_indexes.defects import Found, OwnIndexDefects
-from checks.own_indexes.findings import OwnIndexFindings
-from checks.own_indexes.remedies import of_defects
+from checks.own_indexes.findings import OwnIndexFindings, remedy_of
 from scrub.model.defect import DefectKind
 from scrub.stores.postgres.own_indexes.plan_proof import ReadingRefused
 from scrub.stores.postgres.own_indexes.reader import OwnIndexReader
@@ -41,7 +40,7 @@ class LeafReport:
         counts = self.findings.counts.items()
         kinds = {kind for kind, number in counts if number > before.get(kind, 0)}
         if kinds:
-            self.findings.advise(of_defects(self.native, kinds))
+            self.findings.advise(remedy_of(self.native, kinds))
 
     def attempt(self, look: Callable[[], T]) -> T | None:
         """What a reading gives; if there is none, the check is incomplete and says why."""

@@ -2,6 +2,7 @@
 """Beginning a build: everything it needs is made in one transaction, or nothing is."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.build import Method, State, duties_in
@@ -60,75 +61,67 @@ def entries_of(
     return tuple(entry_sql(connection, schema, table, index) for index in indexes)
 
 
-def begin(
-    connection: Connection,
-    schema: str,
-    table: Table,
-    entries: Sequence[EntrySql],
-    method: Method,
-    rows_per_second: int | None,
-    owner: str | None = None,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class NewBuild:
+    """A build that is to begin."""
+
+    schema: str
+    table: Table
+    entries: tuple[EntrySql, ...]
+    method: Method
+    owner: str | None = None  # of all that is made; that of the table, unless another is named
+
+    def relation(self, connection: Connection) -> ServerRelation:
+        return find_relation(connection, self.schema, self.table.relation)
+
+
+def begin(connection: Connection, new: NewBuild, rows_per_second: int | None) -> int:
     """Make relations, functions and triggers, and record the build. Raises GaveWay.
 
-    All of it, but not the record, belongs to the owner: of the table, unless another is named.
+    All of it, but not the record, belongs to the owner.
     """
-    builds = Builds(schema)
-    relation = find_relation(connection, schema, table.relation)
+    builds = Builds(new.schema)
+    relation = new.relation(connection)
     leaves = leaves_of(connection, relation)
     patient = patience(connection)
     with briefly(connection, _SECONDS_UNSEEN) as brief:
         brief.execute(f"SET LOCAL lock_timeout = {int(patient * 1000)}")
         builds.create(connection)
-        _make(brief, relation, table, entries, method, owner)
+        _make(brief, relation, new)
         brief.live(patient)
         brief.keep_writers_out(relation.sql)  # last, and briefly
-        for entry in entries:
+        for entry in new.entries:
             for statement in creating_triggers(entry, relation, leaves):
                 brief.execute(statement)
-        names = [entry.index for entry in entries]
+        names = [entry.index for entry in new.entries]
         expected = _rows_expected(connection, leaves)
-        return builds.add(connection, table.name, names, method, expected, rows_per_second)
+        return builds.add(connection, new.table.name, names, new.method, expected, rows_per_second)
 
 
-def rehearse(
-    connection: Connection,
-    schema: str,
-    table: Table,
-    entries: Sequence[EntrySql],
-    method: Method,
-    owner: str | None = None,
-) -> None:
+def rehearse(connection: Connection, new: NewBuild) -> None:
     """Refuse what `begin` would: all but triggers is made, and taken back at once."""
-    relation = find_relation(connection, schema, table.relation)
+    relation = new.relation(connection)
     with connection.transaction(force_rollback=True):
-        _make(Brief(connection), relation, table, entries, method, owner)
+        _make(Brief(connection), relation, new)
 
 
-def _make(
-    brief: Brief,
-    relation: ServerRelation,
-    table: Table,
-    entries: Sequence[EntrySql],
-    method: Method,
-    owner: str | None,
-) -> None:
+def _make(brief: Brief, relation: ServerRelation, new: NewBuild) -> None:
     """Relations and functions, which nobody else knows of yet."""
-    duties = duties_in(method, State.DELETE_ONLY)
-    owner = owner or owner_of(brief.connection, relation.oid)
-    demand_able(brief.connection, owner, relation, entries[0].schema)
+    duties = duties_in(new.method, State.DELETE_ONLY)
+    owner = new.owner or owner_of(brief.connection, relation.oid)
+    demand_able(brief.connection, owner, relation, new.schema)
     version = brief.connection.info.server_version
     brief.execute(f"SET LOCAL search_path = {SEARCH_PATH}")
-    for entry in entries:
-        _demand_absent(brief.connection, table, entry)
+    for entry in new.entries:
+        _demand_absent(brief.connection, new.table, entry)
         _demand_immutable(brief, entry)
-        for statement in creating(entry, version, method):
+        for statement in creating(entry, version, new.method):
             brief.execute(statement)
         for statement in making(entry, duties, anew=True):
             brief.execute(statement)
     leaves = leaves_of(brief.connection, relation)
-    _demand_owned(brief.connection, entries[0].schema, table, [relation, *leaves])
-    for entry in entries:
+    _demand_owned(brief.connection, new.schema, new.table, [relation, *leaves])
+    for entry in new.entries:
         for statement in giving(entry, owner, entry.helpers):
             brief.execute(statement)
 

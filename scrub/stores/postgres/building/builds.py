@@ -12,11 +12,14 @@ from itertools import pairwise
 from typing import Any
 
 from scrub.model.build import Method, State
+from scrub.stores.building import LOAD
 from scrub.stores.postgres.connections import Connection, only_row
 from scrub.stores.postgres.own_relations import are_there, demand_own
 from scrub.stores.postgres.quoting import literal, qualified
 
 _BUILDS, _RANGES = "scrub_builds", "scrub_build_ranges"
+_SUMMED = ("rows", "fast", "slow", "retried", "conflicts")
+_TOTAL = -1  # the number of the range that stands for all of a load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,3 +243,35 @@ def _range(row: Mapping[str, Any]) -> Range:
 
 def _listed(key: Sequence[str] | None) -> list[str] | None:
     return None if key is None else list(key)
+
+
+def share_counts(
+    connection: Connection, builds: Builds, first: Build, entries: Mapping[str, int]
+) -> dict[str, Build]:
+    """Give the record of each index its own counts; the first one has those of all until then.
+
+    Rows and chunks are those of the load, which was one for all. Entries are counted by whoever
+    checked the indexes: the load adds up those of all indexes.
+    """
+    found = reversed(builds.of_table(connection, first.table_name))
+    records = {of.indexes[0]: of for of in found if of.state is State.PUBLIC}
+    sums = ", ".join(f"sum({name})" for name in _SUMMED)
+    with connection.transaction():
+        for index in entries.keys() & records.keys():  # others were dropped in this moment
+            record = records[index].id
+            connection.execute(
+                f"INSERT INTO {builds.ranges} "
+                f"(build, phase, number, done, entries, {', '.join(_SUMMED)}) "
+                f"SELECT %s, phase, %s, true, %s, {sums} FROM {builds.ranges} "
+                "WHERE build = %s AND phase = %s AND number <> %s GROUP BY phase",
+                (record, _TOTAL, entries[index], first.id, LOAD, _TOTAL),
+            )
+            connection.execute(
+                f"UPDATE {builds.ranges} SET build = %s WHERE build = %s AND phase = %s",
+                (record, first.id, index),
+            )
+        connection.execute(
+            f"DELETE FROM {builds.ranges} WHERE build = %s AND phase = %s AND number <> %s",
+            (first.id, LOAD, _TOTAL),
+        )
+    return records

@@ -21,8 +21,7 @@ from functools import partial
 
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.firing import MAY_READ, Firing, trigger_function
-from scrub.stores.postgres.building.putting import declared, putting, variables
+from scrub.stores.postgres.building.firing import MAY_READ, Firing, refused, trigger_function
 from scrub.stores.postgres.building.row_reading import RowReading
 from scrub.stores.postgres.entry_parts import Arbiter, EntryPart
 from scrub.stores.postgres.entry_sql import EntrySql
@@ -51,7 +50,7 @@ def _body(entry: EntrySql, duties: Duties) -> str:
         for relation, duty in ((entry.temporary, duties.temporary), (entry.relation, duties.index))
         if duty is not Duty.NOTHING
     ]
-    reading, last, next_ = RowReading(entry), variables("a", entry), variables("b", entry)
+    reading, last, next_ = RowReading(entry), _variables("a", entry), _variables("b", entry)
     deletes = "\n".join(keeper.delete() for keeper in keepers)
     puts = "\n".join(keeper.put() for keeper in keepers if keeper.duty in _PUTS + _FORGETS)
     return f"""
@@ -63,9 +62,9 @@ DECLARE
     o record;
     n record;
     d record;
-    {declared("a", entry)}
-    {declared("b", entry)}
-    {declared("c", entry)}
+    {_declared("a", entry)}
+    {_declared("b", entry)}
+    {_declared("c", entry)}
     had boolean := false;
 BEGIN
     {Firing(entry, "AFTER ROW").look()}
@@ -77,7 +76,7 @@ BEGIN
     IF had THEN
         {deletes}
     END IF;
-    {putting(reading, puts, last, next_) if puts else ""}
+    {_putting(reading, puts, last, next_) if puts else ""}
     RETURN NULL;
 END"""
 
@@ -95,6 +94,61 @@ def _unless_unchanged(reading: RowReading) -> str:
             RETURN NULL;
         END IF;
     END IF;"""
+
+
+def _putting(reading: RowReading, puts: str, last: Sequence[str], next_: Sequence[str]) -> str:
+    """Put what the rows of the new key and of the old one have by now.
+
+    The old one is seldom there; if it is, its entry may be what was just deleted.
+    """
+    entry = reading.entry
+    same = " AND ".join(
+        f"{a} {key.equality} {b}" for a, b, key in zip(last, next_, entry.primary_key, strict=True)
+    )
+    moving = "\n".join(f"{b} := {a};" for a, b in zip(last, next_, strict=True))
+    return f"""
+    IF TG_OP OPERATOR(pg_catalog.<>) 'INSERT' THEN
+        {reading.key_of("OLD", last)}
+    END IF;
+    FOR step IN 1..2 LOOP
+        IF step OPERATOR(pg_catalog.=) 1 THEN
+            CONTINUE WHEN TG_OP OPERATOR(pg_catalog.=) 'DELETE';
+            {reading.key_of("NEW", next_)}
+        ELSE
+            EXIT WHEN TG_OP OPERATOR(pg_catalog.=) 'INSERT'
+                OR (TG_OP OPERATOR(pg_catalog.=) 'UPDATE' AND {same});
+            {moving}
+        END IF;
+        {reading.entry_now(next_, "n")}
+        IF rows OPERATOR(pg_catalog.=) 0 THEN
+            CONTINUE;
+        END IF;
+        {_demand_known(entry)}
+        {puts}
+    END LOOP;"""
+
+
+def _demand_known(entry: EntrySql) -> str:
+    """A column that was NOT NULL when the index was built may have lost that since."""
+    known = [part for part in entry.indexed + entry.suffix if not part.nullable]
+    named = f"{entry.table_name} {entry.index} --execute"
+    hint = (
+        "The column was NOT NULL when the index was built; build it again: scrub backfill drop "
+        f"{named}, then scrub backfill run {named}"
+    )
+    message = literal(f"scrub: index {entry.index} has no place for NULL in an indexed column")
+    return f"""IF {" OR ".join(f"n.{part.name} IS NULL" for part in known) or "false"} THEN
+            {refused(message, hint)}
+        END IF;"""
+
+
+def _variables(letter: str, entry: EntrySql) -> list[str]:
+    """Variables for a primary key; with the block's name, so that no column is meant."""
+    return [f"scrub.{letter}{n}" for n in range(len(entry.primary_key))]
+
+
+def _declared(letter: str, entry: EntrySql) -> str:
+    return "\n    ".join(f"{letter}{n} {key.type};" for n, key in enumerate(entry.primary_key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +226,7 @@ class _Keeper:
         same = " AND ".join(part.equal("d", "n") for part in entry.indexed)
         told = literal(f"unique index {entry.index}: another row has this key")
         shown = ", ".join(part.text("n") for part in entry.indexed)
-        keys = variables("c", entry)
+        keys = _variables("c", entry)
         taken = " ".join(f"{key} := k.k{n};" for n, key in enumerate(keys))
         return f"""SELECT {owner} INTO k FROM {self.relation} AS t
                 WHERE {_key_of("t", arbiter, "n")};
