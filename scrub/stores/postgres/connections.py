@@ -38,6 +38,7 @@ ROW_SECURITY = "row_security"
 SEARCH_PATH = DATABASE_PATH
 """Temporary objects come last: where they are not named, they would come first."""
 PIN_PATH = f"SET search_path = {SEARCH_PATH}"
+PIN_PATH_LOCALLY = f"SET LOCAL search_path = {SEARCH_PATH}"
 SERVER_SETTINGS = {
     "statement_timeout": "0",
     "lock_timeout": "10s",

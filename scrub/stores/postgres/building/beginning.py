@@ -15,7 +15,7 @@ from scrub.stores.postgres.building.ownership import demand_able, giving, owner_
 from scrub.stores.postgres.building.relations_made import creating
 from scrub.stores.postgres.building.triggers import creating_triggers
 from scrub.stores.postgres.connections import (
-    SEARCH_PATH,
+    PIN_PATH_LOCALLY,
     SEE_ALL_ROWS,
     Connection,
     require_psycopg,
@@ -111,7 +111,7 @@ def _make(brief: Brief, relation: ServerRelation, new: NewBuild) -> None:
     owner = new.owner or owner_of(brief.connection, relation.oid)
     demand_able(brief.connection, owner, relation, new.schema)
     version = brief.connection.info.server_version
-    brief.execute(f"SET LOCAL search_path = {SEARCH_PATH}")
+    brief.execute(PIN_PATH_LOCALLY)
     for entry in new.entries:
         _demand_absent(brief.connection, new.table, entry)
         _demand_immutable(brief, entry)

@@ -33,7 +33,7 @@ from scrub.stores.postgres.repairs.open_writers import wait_for_open_writers
 from scrub.stores.postgres.repairs.row_demands import Demands, demands_of_rows
 from scrub.stores.postgres.repairs.session import RepairSession, in_words
 from scrub.stores.postgres.repairs.table_rows import TableRows, key_columns
-from scrub.stores.postgres.repairs.write_batches import together_or_alone
+from scrub.stores.postgres.repairs.write_batches import attempted
 from scrub.stores.postgres.session_locks import unlock_all
 from scrub.stores.recovering import entries_by_key, key_names, plain_shape
 from scrub.stores.repairing import (
@@ -133,7 +133,7 @@ class PostgresRepairs:
                 return written.outcomes
 
             whys = [hindered(hindrances, shape, action) for action in actions]
-            return self._applied(brief, whys, attempt)
+            return attempted(brief.connection, whys, attempt)
 
         return self._session.insistently(work)
 
@@ -146,22 +146,6 @@ class PostgresRepairs:
             if (why := unlockable(rows)) is not None:
                 return [why] * len(actions)
             return hindrances_of(brief, self._schema, shape, actions)
-
-    def _applied(
-        self,
-        brief: Brief,
-        whys: Sequence[Reason | None],
-        attempt: Callable[[Sequence[int]], list[Applied]],
-    ) -> list[Applied]:
-        """Actions that are hindered are refused; the others are attempted."""
-        free = [number for number, why in enumerate(whys) if why is None]
-        applied = dict(zip(free, together_or_alone(brief.connection, free, attempt), strict=True))
-        return [
-            applied[number]
-            if why is None
-            else Applied(ActionOutcome.REFUSED, reason=f"{why[0]}; {why[1]}")
-            for number, why in enumerate(whys)
-        ]
 
     def in_order(self, table: Table, index: Index, actions: Sequence[Action]) -> list[bool]:
         shape = shape_of(table, index)
@@ -211,7 +195,7 @@ class PostgresRepairs:
                 self._journal.mark_undone(brief.connection, run, done)
                 return applied
 
-            return self._applied(brief, [hindrances.unfit] * len(records), attempt)
+            return attempted(brief.connection, [hindrances.unfit] * len(records), attempt)
 
         return self._session.insistently(work)
 

@@ -58,13 +58,13 @@ def update_texts(
     if not names:
         return [place]
     sets = [f"{_name(name)} = %s::{table.type_of(name)}" for name in names]
-    rows = brief.execute(
+    return _places(
+        brief,
         f"UPDATE {table.sql} AS t SET {', '.join(sets)} "
         "WHERE t.tableoid = %s::oid AND t.ctid = %s::tid "
         f"RETURNING {PLACE}",
         [*(image[name] for name in names), *place],
-    ).fetchall()
-    return [(row[0], row[1]) for row in rows]
+    )
 
 
 def delete_rows(brief: Brief, table: IndexTable, places: Sequence[Place]) -> int:
@@ -97,13 +97,13 @@ def insert_entries(
         parameters.append(list(dead))
     keys = {column.name for column in (*table.shape.indexed, *table.shape.suffix)}
     order = [str(n + 1) for n, column in enumerate(columns) if column.name in keys] or ["1"]
-    rows = brief.execute(
+    return _places(
+        brief,
         f"INSERT INTO {table.sql} AS t ({', '.join(targets)}) OVERRIDING SYSTEM VALUE "
         f"SELECT {', '.join(values)} FROM unnest({arrays}) AS k({names}) "
         f"ORDER BY {', '.join(order)} RETURNING {PLACE}",
         parameters,
-    ).fetchall()
-    return [(row[0], row[1]) for row in rows]
+    )
 
 
 def insert_image(
@@ -115,10 +115,14 @@ def insert_image(
         for column in table.columns.values()
         if column.name in image and column.name not in computed
     ]
-    rows = brief.execute(
+    return _places(
+        brief,
         f"INSERT INTO {table.sql} AS t "
         f"({', '.join(_name(column.name) for column in columns)}) OVERRIDING SYSTEM VALUE "
         f"VALUES ({typed_places(columns)}) RETURNING {PLACE}",
         [image[column.name] for column in columns],
-    ).fetchall()
-    return [(row[0], row[1]) for row in rows]
+    )
+
+
+def _places(brief: Brief, statement: str, values: Sequence[object]) -> list[Place]:
+    return [(row[0], row[1]) for row in brief.execute(statement, values).fetchall()]

@@ -13,6 +13,7 @@ from scrub.model.table import Store
 from scrub.stores.building import GaveWay
 from scrub.stores.postgres.briefly import Brief, briefly, patience
 from scrub.stores.postgres.connections import (
+    PIN_PATH_LOCALLY,
     Connection,
     connect,
     conninfo_of,
@@ -27,7 +28,6 @@ T = TypeVar("T")
 POLL_SECONDS = 0.05
 _ATTEMPTS_MAX = 60
 _LOCK_ATTEMPTS_MAX = 20
-_PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # names mean what the catalog says
 
 
 class RepairSession:
@@ -71,7 +71,7 @@ class RepairSession:
     def reading(self) -> Iterator[Brief]:
         """A transaction that only reads."""
         with in_words(), self.connection.transaction():
-            self.connection.execute(_PINNED)
+            self.connection.execute(PIN_PATH_LOCALLY)
             yield Brief(self.connection)
 
     def insistently(self, work: Callable[[Brief], list[T]]) -> list[T]:
@@ -80,7 +80,7 @@ class RepairSession:
         for number in range(_ATTEMPTS_MAX):
             try:
                 with in_words(), briefly(self.connection, patience(self.connection)) as brief:
-                    brief.execute(_PINNED)
+                    brief.execute(PIN_PATH_LOCALLY)
                     return work(brief)
             except GaveWay as error:
                 reason = str(error)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from scrub.model.repair import ActionOutcome
 from scrub.stores.postgres.connections import Connection, require_psycopg, server_message
 from scrub.stores.postgres.repairs.planned_writes import NotWritten
-from scrub.stores.repairing import Applied
+from scrub.stores.repairing import Applied, Reason
 
 _LOOKS_MAX = 3
 _NAMES = (
@@ -38,14 +38,28 @@ def refusal_of(error: Exception) -> str | None:
     return None
 
 
-def together_or_alone(
+def attempted(
+    connection: Connection,
+    whys: Sequence[Reason | None],
+    attempt: Callable[[Sequence[int]], list[Applied]],
+) -> list[Applied]:
+    """What becomes of changes: those that something speaks against are refused."""
+    free = [number for number, why in enumerate(whys) if why is None]
+    applied = iter(_together_or_alone(connection, free, attempt) if free else ())
+    return [
+        next(applied)
+        if why is None
+        else Applied(ActionOutcome.REFUSED, reason=f"{why[0]}; {why[1]}")
+        for why in whys
+    ]
+
+
+def _together_or_alone(
     connection: Connection,
     numbers: Sequence[int],
     attempt: Callable[[Sequence[int]], list[Applied]],
 ) -> list[Applied]:
-    """What becomes of changes; what a refused one did is rolled back, and only that."""
-    if not numbers:
-        return []
+    """What a refused change did is rolled back, and only that."""
     try:
         with connection.transaction():
             return attempt(numbers)
