@@ -66,10 +66,10 @@ class NewBuild:
     """A build that is to begin."""
 
     schema: str
+    owner: str | None  # of all that is made; that of the table, unless another is named
     table: Table
-    entries: tuple[EntrySql, ...]
     method: Method
-    owner: str | None = None  # of all that is made; that of the table, unless another is named
+    entries: tuple[EntrySql, ...]
 
     def relation(self, connection: Connection) -> ServerRelation:
         return find_relation(connection, self.schema, self.table.relation)

@@ -66,7 +66,7 @@ class PostgresBuilds:
         """A new build. Raises GaveWay while writers hold the table's lock."""
         self.hold(table)
         self._demand_free(table)
-        new = NewBuild(self.schema, table, self.entries(table, indexes), method, owner)
+        new = NewBuild(self.schema, owner, table, method, self.entries(table, indexes))
         build = begin(self.connection, new, rows_per_second)
         return self._signed(table, build, method, new.entries)
 
@@ -84,7 +84,7 @@ class PostgresBuilds:
     ) -> tuple[EntrySql, ...]:
         """What a new build would make; refuses what `begin` would, and changes nothing."""
         self._demand_free(table)
-        new = NewBuild(self.schema, table, self.entries(table, indexes), method, owner)
+        new = NewBuild(self.schema, owner, table, method, self.entries(table, indexes))
         rehearse(self.connection, new)
         return new.entries
 

@@ -39,6 +39,7 @@ class OpenBuild:
     session: BuildSession
 
     def record(self) -> Build:
+        """What the database remembers of the build now."""
         return self.builds.get(self.session.connection, self.place.build)
 
     def range(self, phase: str, number: int) -> Range:

@@ -80,7 +80,7 @@ class Ground:
     def begin(self) -> None:
         with self.database.connect() as connection:
             entries = entries_of(connection, self.schema, self.table, self.table.indexes)
-            new = NewBuild(self.schema, self.table, entries, self.method, self.owner)
+            new = NewBuild(self.schema, self.owner, self.table, self.method, entries)
             build = persistently(lambda: begin(connection, new, None))
             runner = uuid.uuid4().hex
             Builds(self.schema).change(connection, build, runner=runner)
@@ -96,6 +96,13 @@ class Ground:
             ),
             self.puts_plainly,
         )
+
+    def begin_merge(self, *recorded: str) -> None:
+        """Be about to merge what writers did while rows were loaded."""
+        self.advance_to(State.BACKFILLING)
+        self.database.run(*recorded)
+        self.advance_to(State.MERGING)
+        self.build.plan_merge()
 
     def another(self) -> PostgresBuild:
         """The same build in a session of its own."""

@@ -312,10 +312,7 @@ def test_merge_batch_with_an_older_value_waits_for_the_newer_one(
         )
     table = kv_table(unique=True, stored=True)
     with building(database, table, Method.MERGE, TABLE) as ground:
-        ground.advance_to(State.BACKFILLING)
-        database.run("INSERT INTO t VALUES (1, 'a', 'older')")
-        ground.advance_to(State.MERGING)
-        ground.build.plan_merge()
+        ground.begin_merge("INSERT INTO t VALUES (1, 'a', 'older')")
         with ground.writer() as writer:
             writer.execute("UPDATE t SET s = 'newer'")
             step = Background(lambda: persistently(lambda: ground.build.merge_step("by_v", 0, 9)))
@@ -508,10 +505,7 @@ def test_foreground_is_never_chosen_as_deadlock_victim(
             ground.advance_to(State.BACKFILLING)
             step: Callable[[], Step] = partial(ground.build.load_step, 0, PLENTY)
         else:
-            ground.advance_to(State.BACKFILLING)
-            database.run("UPDATE t SET s = 'recorded'")
-            ground.advance_to(State.MERGING)
-            ground.build.plan_merge()
+            ground.begin_merge("UPDATE t SET s = 'recorded'")
             step = partial(ground.build.merge_step, "by_v", 0, PLENTY)
         if not rule:
             ground.build.session.patience = 10.0
