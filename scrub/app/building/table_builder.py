@@ -14,9 +14,9 @@ class TableBuilder:
     """Some indexes of one table, and the request that names them."""
 
     catalog: Catalog
+    request: BackfillRequest
     table: Table
     indexes: tuple[Index, ...]
-    request: BackfillRequest
     on_progress: ProgressListener
 
     @property

@@ -56,8 +56,10 @@ class PostgresSplitReader:
         if self.split.pages is None:
             return ""
         first, last = self.split.pages
-        beyond = f" AND {_before(last)}" if last is not None else ""
-        return f" WHERE ctid OPERATOR(pg_catalog.>=) '({first},0)'::pg_catalog.tid{beyond}"
+        where = f" WHERE ctid OPERATOR(pg_catalog.>=) '({first},0)'::pg_catalog.tid"
+        if last is None:
+            return where
+        return f"{where} AND ctid OPERATOR(pg_catalog.<) '({last},0)'::pg_catalog.tid"
 
     def _arrived(self, query: str) -> Iterator[pa.RecordBatch]:
         """What the query gives, over as many connections as it takes."""
@@ -110,10 +112,6 @@ class PostgresSplitReader:
                 "another session waits to truncate, alter or drop it, which lets no new reader in"
             )
         return UnreadableSplit(self.split.name, reason)
-
-
-def _before(page: int) -> str:
-    return f"ctid OPERATOR(pg_catalog.<) '({page},0)'::pg_catalog.tid"
 
 
 def _is_lost(error: Any) -> bool:

@@ -47,6 +47,13 @@ LEFT = """
 Scrub = Callable[..., int]
 
 
+@contextmanager
+def a_gate_that_cannot_look(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as once:
+        once.setattr("scrub.app.building.gate.run_check", lambda *_, **__: RESULTS["incomplete"]())
+        yield
+
+
 def output_of(scrub: Scrub, capsys: pytest.CaptureFixture[str], command: str) -> str:
     assert scrub(command) == 0
     return capsys.readouterr().out
@@ -723,8 +730,7 @@ def test_a_check_that_cannot_look_leaves_the_build_to_be_resumed(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with monkeypatch.context() as once:
-        once.setattr("scrub.app.building.gate.run_check", lambda *_, **__: RESULTS["incomplete"]())
+    with a_gate_that_cannot_look(monkeypatch):
         assert scrub("run orders by_customer --execute") == 3
     errors = capsys.readouterr().err
     assert "could not look at everything" in errors

@@ -29,7 +29,6 @@ from scrub.stores.postgres.repairs.hindered_actions import hindered, hindrances_
 from scrub.stores.postgres.repairs.hindrances import IndexHindrances
 from scrub.stores.postgres.repairs.index_table import IndexTable
 from scrub.stores.postgres.repairs.journal import PostgresJournal
-from scrub.stores.postgres.repairs.open_writers import wait_for_open_writers
 from scrub.stores.postgres.repairs.row_demands import Demands, demands_of_rows
 from scrub.stores.postgres.repairs.session import RepairSession, in_words
 from scrub.stores.postgres.repairs.table_rows import TableRows, key_columns
@@ -200,7 +199,7 @@ class PostgresRepairs:
         return self._session.insistently(work)
 
     def wait_for_writers(self, table: Table, seconds: float) -> None:
-        wait_for_open_writers(self._session, table, seconds)
+        self._session.wait_for_writers(table, seconds)
 
     def reindex(self, statement: str) -> None:
         """Rebuild an own index of the database; readers and writers continue."""

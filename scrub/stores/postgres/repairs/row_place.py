@@ -136,7 +136,7 @@ class RowPlace:
     @property
     def _is_it(self) -> str:
         rows = self.rows
-        return TableRows(self.table, rows.relation, rows.columns, rows.equalities).among
+        return TableRows(self.table, rows.columns, rows.relation, rows.equalities).among
 
     def _known(self, action: Action) -> list[Column]:
         """The catalog's columns, but for those that the database computes and nobody told."""

@@ -27,15 +27,15 @@ class TableRows:
     """A table as the server describes it."""
 
     table: Table
-    relation: ServerRelation
     described: Mapping[str, ServerColumn]
+    relation: ServerRelation
     equalities: Mapping[str, str | None]
 
     @classmethod
     def of(cls, brief: Brief, schema: str, table: Table) -> "TableRows":
         relation = find_relation(brief.connection, schema, table.relation)
         described = columns_of(brief.connection, relation)
-        return cls(table, relation, described, equalities_of(brief.connection, relation.oid))
+        return cls(table, described, relation, equalities_of(brief.connection, relation.oid))
 
     @property
     def key(self) -> list[str]:

@@ -166,9 +166,7 @@ def test_a_worker_that_rests_notices_that_it_was_left_behind(database: Database)
 
 
 @pytest.mark.parametrize("method", Method)
-def test_workers_of_a_build_that_is_being_taken_back_stop(
-    database: Database, method: Method
-) -> None:
+def test_workers_of_a_build_being_taken_back_stop(database: Database, method: Method) -> None:
     with loading(database, method, ranges=1, rows_per_second=100) as ground:
         build, left = at_work(ground)
         until(lambda: rows_loaded(ground) > 0)
