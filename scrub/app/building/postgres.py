@@ -86,14 +86,8 @@ class PostgresBuilder(TableBuilder):
 
     def run(self, session: SessionProvider, gate: Gate) -> BackfillResult:
         with self._runs.opened() as builds:
-            begin = partial(
-                builds.begin,
-                self.table,
-                self.indexes,
-                self._method,
-                self.request.rows_per_second,
-                self.request.owner,
-            )
+            pace, owner = self.request.rows_per_second, self.request.owner
+            begin = partial(builds.begin, self.table, self.indexes, self._method, pace, owner)
             build = self._runs.insistently(begin, builds, "create triggers")
             return self._runs.go_on(build, session, gate)
 

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the server's catalogs say of a relation: its columns, its pages, its partitions."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from scrub.catalog.spelling import closest, did_you_mean
 from scrub.errors import RelationMissing
@@ -57,16 +55,16 @@ _UNIQUE_KEYS = """
 _LEAVES = "SELECT relid::oid FROM pg_partition_tree(%s) WHERE isleaf"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ServerRelation:
-    """A relation, or one partition of it."""
+    """A relation, or one partition of it: a row of `_FIND`."""
 
     oid: int
     schema: str
     name: str
     kind: str
-    rows: int | None  # the planner's estimate; None when nobody ever looked
-    has_children: bool
+    tuples: float  # the planner's estimate; -1 when nobody ever looked
+    is_parent: bool  # of partitions, or of tables that inherit
     readable: bool  # all of it, not only some columns
     is_filtered: bool  # policies would hide rows of it from this role
     owner: str
@@ -78,6 +76,16 @@ class ServerRelation:
     @property
     def label(self) -> str:
         return f"{self.schema}.{self.name}"
+
+    @property
+    def rows(self) -> int | None:
+        """The planner's estimate, if there is one."""
+        return int(self.tuples) if self.tuples >= 0 else None
+
+    @property
+    def has_children(self) -> bool:
+        """Whether tables inherit from it, which hold rows of their own."""
+        return self.is_parent and self.kind != PARTITIONED
 
     @property
     def has_pages(self) -> bool:
@@ -97,7 +105,7 @@ def find_relation(connection: Connection, schema: str, relation: str) -> ServerR
         query = _FIND + " AND n.nspname = %s AND c.relname = %s"
         found = connection.execute(query, (of_schema, name)).fetchone()
         if found:
-            return _relation(found)
+            return ServerRelation(*found)
     names = [
         row[0]
         for row in connection.execute(
@@ -122,7 +130,7 @@ def leaves_of(connection: Connection, relation: ServerRelation) -> tuple[ServerR
         return (relation,)
     oids = [row[0] for row in connection.execute(_LEAVES, (relation.oid,))]
     rows = connection.execute(_FIND + " AND c.oid = ANY(%s) ORDER BY c.oid", (oids,)).fetchall()
-    leaves = tuple(_relation(row) for row in rows)
+    leaves = tuple(ServerRelation(*row) for row in rows)
     return leaves if all(leaf.readable for leaf in leaves) else (relation,)
 
 
@@ -145,18 +153,3 @@ def unique_keys_of(connection: Connection, relation: ServerRelation) -> tuple[fr
     if relation.has_children:
         return ()  # each of the tables that inherit has an index of its own
     return tuple(frozenset(row[0]) for row in connection.execute(_UNIQUE_KEYS, (relation.oid,)))
-
-
-def _relation(row: Sequence[Any]) -> ServerRelation:
-    oid, schema, name, kind, tuples, has_children, readable, is_filtered, owner = row
-    return ServerRelation(
-        oid=oid,
-        schema=schema,
-        name=name,
-        kind=kind,
-        rows=int(tuples) if tuples >= 0 else None,
-        has_children=has_children and kind != PARTITIONED,
-        readable=readable,
-        is_filtered=is_filtered,
-        owner=owner,
-    )

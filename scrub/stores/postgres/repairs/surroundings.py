@@ -135,29 +135,18 @@ class Reference:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """All of it, of a table and its partitions."""
-
-    kinds: frozenset[str]  # of relations
-    fires: Sequence[Fires]
-    columns: Sequence[ColumnBeside]
-    references: Sequence[Reference]
-
-    @classmethod
-    def of(cls, connection: Connection, relation: ServerRelation) -> "Surroundings":
-        tree = connection.execute(_TREE, (relation.oid, relation.oid)).fetchall()
-        oids = [oid for oid, _ in tree]
-        rows = connection.execute(_COLUMNS, (relation.oid,)).fetchall()
-        return cls(
-            kinds=frozenset(kind for _, kind in tree),
-            fires=[*_triggers(connection, oids, relation), *_rules(connection, oids, relation)],
-            columns=[ColumnBeside(*row) for row in rows],
-            references=_references(connection, oids),
-        )
+def tree_of(connection: Connection, relation: ServerRelation) -> dict[int, str]:
+    """The kinds of a table and of its partitions, by their numbers."""
+    return dict(connection.execute(_TREE, (relation.oid, relation.oid)).fetchall())
 
 
-def _triggers(connection: Connection, oids: Sequence[int], relation: ServerRelation) -> list[Fires]:
+def columns_beside(connection: Connection, relation: ServerRelation) -> list[ColumnBeside]:
+    return [ColumnBeside(*row) for row in connection.execute(_COLUMNS, (relation.oid,))]
+
+
+def triggers_of(
+    connection: Connection, oids: Sequence[int], relation: ServerRelation
+) -> list[Fires]:
     rows = connection.execute(_TRIGGERS, (list(oids), [relation.oid])).fetchall()
     return [
         Fires(
@@ -171,7 +160,7 @@ def _triggers(connection: Connection, oids: Sequence[int], relation: ServerRelat
     ]
 
 
-def _rules(connection: Connection, oids: Sequence[int], relation: ServerRelation) -> list[Fires]:
+def rules_of(connection: Connection, oids: Sequence[int], relation: ServerRelation) -> list[Fires]:
     return [
         Fires(
             what=f"rule {name} on {relation.label}",
@@ -183,7 +172,7 @@ def _rules(connection: Connection, oids: Sequence[int], relation: ServerRelation
     ]
 
 
-def _references(connection: Connection, oids: Sequence[int]) -> list[Reference]:
+def references_to(connection: Connection, oids: Sequence[int]) -> list[Reference]:
     return [
         Reference(
             name=name,
