@@ -17,7 +17,6 @@ from scrub.stores.postgres.repairs.index_table import (
     lists_of,
     lists_of_places,
 )
-from scrub.stores.postgres.repairs.whole_rows import typed_places
 
 
 def update_columns(
@@ -115,11 +114,13 @@ def insert_image(
         for column in table.columns.values()
         if column.name in image and column.name not in computed
     ]
+    # Read by the input functions of the types: the driver sends texts without one.
+    values = ", ".join(f"%s::{table.type_of(column.name)}" for column in columns)
     return _places(
         brief,
         f"INSERT INTO {table.sql} AS t "
         f"({', '.join(_name(column.name) for column in columns)}) OVERRIDING SYSTEM VALUE "
-        f"VALUES ({typed_places(columns)}) RETURNING {PLACE}",
+        f"VALUES ({values}) RETURNING {PLACE}",
         [image[column.name] for column in columns],
     )
 

@@ -60,11 +60,3 @@ def image_sql(alias: str, columns: Iterable[ServerColumn]) -> str:
 
 def image_of(columns: Iterable[str], texts: Sequence[str | None]) -> Image:
     return dict(zip(columns, texts, strict=True))
-
-
-def typed_places(columns: Sequence[ServerColumn]) -> str:
-    """Places for the texts of one row, read by the input functions of the columns' types.
-
-    The driver sends texts without a type, so the server takes the one that is written here.
-    """
-    return ", ".join(f"%s::{beside_parameters(column.shown)}" for column in columns)
