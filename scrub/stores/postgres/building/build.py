@@ -9,10 +9,10 @@ from scrub.stores.building import LOAD, Blocker, Clash, GaveWay, Step
 from scrub.stores.postgres.blocking import writers_of
 from scrub.stores.postgres.building.builds import Build, Builds
 from scrub.stores.postgres.building.functions import compiling
-from scrub.stores.postgres.building.loading import Loading
+from scrub.stores.postgres.building.last_looks import LastLooks
+from scrub.stores.postgres.building.loading import Loading, Undone
 from scrub.stores.postgres.building.merging import Merging
 from scrub.stores.postgres.building.place import BuildPlace, OpenBuild
-from scrub.stores.postgres.building.publishing import Publishing
 from scrub.stores.postgres.building.relations_made import (
     dropping,
     identifying_late,
@@ -38,7 +38,7 @@ class PostgresBuild:
         self._own = OpenBuild(place, self.builds, self.session)
         self.loading = Loading(self._own, puts_plainly)
         self._merging = Merging(self._own)
-        self._publishing = Publishing(self._own)
+        self._last_looks = LastLooks(self._own)
 
     @property
     def connection(self) -> Connection:
@@ -169,13 +169,23 @@ class PostgresBuild:
         return self._merging.step(index, number, rows)
 
     def clear_step(self, rows: int) -> Step:
-        return self._publishing.clear_step(rows)
+        return self._last_looks.clear_step(rows)
 
     def verify_step(self, rows: int) -> Step:
-        return self._publishing.verify_step(rows)
+        return self._last_looks.verify_step(rows)
 
     def publish(self) -> tuple[Clash, ...]:
-        return self._publishing.publish()
+        """With writers kept out for a moment, so that none is between two states."""
+        found: list[Clash] = []
+        with suppress(Undone), self.session.watched(), self.session.briefly() as brief:
+            self._own.demand_runner()
+            table = find_relation(self.connection, self.place.schema, self.place.table_relation)
+            brief.keep_writers_out(table.sql)
+            self._last_looks.at_everything(brief, found)
+            for statement in compiling(self.place, State.PUBLIC):
+                brief.execute(statement)
+            self.builds.publish(self.connection, self.place.build)
+        return tuple(found)
 
     def reverse(self) -> None:
         """Drop triggers, functions and relations; writers no longer do anything in them."""

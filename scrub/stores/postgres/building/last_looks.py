@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a build: tombstones are cleared, suspects looked at again, and indexes published.
+"""The last looks at indexes that are built: tombstones are cleared, suspects looked at again.
 
 Suspects are rows whose entry another row has taken. Two rows of one key are a violation only if
 both still have it. So a suspect is read as it is now, under lock. If its place is free by now, its
@@ -11,26 +11,23 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from scrub.model.build import State
 from scrub.model.entry_shape import MARK
 from scrub.stores.building import Clash, Step
 from scrub.stores.postgres.briefly import Brief
-from scrub.stores.postgres.building.functions import compiling
 from scrub.stores.postgres.building.loading import Undone, clashes_told
 from scrub.stores.postgres.building.place import OpenBuild
 from scrub.stores.postgres.building.puts import clashes, put, same_or_tombstone
 from scrub.stores.postgres.building.relations_made import finishing
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier, literal
-from scrub.stores.postgres.relations import find_relation
 
 _ALL = 1_000_000
 _MARK = identifier(MARK)
 
 
 @dataclass(frozen=True, slots=True)
-class Publishing:
-    """Brings the indexes of a build to their end, as far as no rows clash."""
+class LastLooks:
+    """Looks at the indexes of a build before they are published."""
 
     own: OpenBuild
 
@@ -52,24 +49,14 @@ class Publishing:
                 raise Undone
         return Step(rows=taken, finished=not taken, clashes=tuple(found))
 
-    def publish(self) -> tuple[Clash, ...]:
-        """With writers kept out for a moment, so that none is between two states."""
-        own = self.own
-        found: list[Clash] = []
-        with suppress(Undone), own.session.watched(), own.session.briefly() as brief:
-            own.demand_runner()
-            table = find_relation(brief.connection, own.place.schema, own.place.table_relation)
-            brief.keep_writers_out(table.sql)
-            for entry in own.place.entries:
-                _clear(brief, entry, _ALL)
-                if entry.unique and _verify(brief, entry, _ALL, found) and found:
-                    raise Undone
-                for statement in finishing(entry):
-                    brief.execute(statement)
-            for statement in compiling(own.place, State.PUBLIC):
+    def at_everything(self, brief: Brief, found: list[Clash]) -> None:
+        """Look at all that is left, and make index tables ordinary; raises Undone if rows clash."""
+        for entry in self.own.place.entries:
+            _clear(brief, entry, _ALL)
+            if entry.unique and _verify(brief, entry, _ALL, found) and found:
+                raise Undone
+            for statement in finishing(entry):
                 brief.execute(statement)
-            own.builds.publish(brief.connection, own.place.build)
-        return tuple(found)
 
 
 def _clear(brief: Brief, entry: EntrySql, rows: int) -> int:
