@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was found in one of the database's own indexes, in the words of the model; pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -169,6 +169,6 @@ def _instant(text: str) -> str:
         return text
 
 
-def _listed(values: Mapping[str, Value] | Sequence[tuple[str, Value]]) -> str:
-    pairs = values.items() if isinstance(values, Mapping) else values
-    return ", ".join(f"{name}={'NULL' if value is None else value}" for name, value in pairs)
+def _listed(values: Mapping[str, Value]) -> str:
+    told = {name: "NULL" if value is None else value for name, value in values.items()}
+    return ", ".join(f"{name}={value}" for name, value in told.items())

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found in one of the database's own indexes, and how much of it was looked at."""
+"""What was found in one of the database's own indexes, how much was looked at, and what to do."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from checks.findings import SlotFindings
 from checks.outcomes import outcome
-from checks.own_indexes import remedies
 from checks.registry import INDEX
-from scrub.model.defect import Defect
+from scrub.model.defect import Defect, DefectKind
 from scrub.model.request import Engine
 from scrub.model.result import CheckOutcome
 from scrub.model.table import Index
+from scrub.stores.postgres.own_indexes.collations import OutgrownCollation
 from scrub.stores.postgres.own_indexes.description import IndexColumn, OwnIndex
 from scrub.stores.postgres.own_indexes.stability import Instability
+from scrub.stores.postgres.reindexing import reindex_statement
 
 LEAVES_ONLY = "only the leaves were walked through: pages above them are not seen (pg_amcheck does)"
 
@@ -49,12 +50,12 @@ class OwnIndexFindings(SlotFindings):
         """Whether nobody uses the index as it is; collations that have changed are only noted."""
         for collation in native.outgrown:
             self.note(f"{collation.told}, so that entries may be out of order")
-            self.advise(remedies.after_collation(native, collation))
+            self.advise(_after_collation(native, collation))
         if native.is_valid and native.is_ready:
             return False
         state = "valid" if not native.is_valid else "ready for writes"
         self.lacks(f"{native.name} is not {state}, so queries do not use it")
-        self.advise(remedies.of_unusable(native))
+        self.advise(_of_unusable(native))
         return True
 
     def find_hidden(self, native: OwnIndex) -> bool:
@@ -106,3 +107,30 @@ class OwnIndexFindings(SlotFindings):
     def advise(self, remedy: str) -> None:
         if remedy not in self.remedies:
             self.remedies.append(remedy)
+
+
+def remedy_of(native: OwnIndex, kinds: Collection[DefectKind]) -> str:
+    """Building anew mends every kind but one: a unique index of rows that clash cannot be built."""
+    if DefectKind.UNIQUE_VIOLATION not in kinds:
+        return _reindex(native)
+    first = f"change or merge the rows that share a key of {native.sql}"
+    return first if set(kinds) == {DefectKind.UNIQUE_VIOLATION} else f"{first}; {_reindex(native)}"
+
+
+def _of_unusable(native: OwnIndex) -> str:
+    """An index that is not valid or not ready is mostly left over from a build that failed."""
+    if native.is_partitioned:
+        return (
+            "create the index on the partitions that lack it, then "
+            f"ALTER INDEX {native.sql} ATTACH PARTITION each of them;"
+        )
+    return f"{_reindex(native)} or, if nobody needs it, DROP INDEX CONCURRENTLY {native.sql};"
+
+
+def _after_collation(native: OwnIndex, collation: OutgrownCollation) -> str:
+    """The version is refreshed last: it says that every index with the collation is built anew."""
+    return f"{_reindex(native)} after all indexes with this collation, {collation.refresh};"
+
+
+def _reindex(native: OwnIndex) -> str:
+    return f"{reindex_statement(native.sql)};"

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of one of the database's own B-tree indexes, with all its partitions."""
 
-from checks.own_indexes.contents import ContentsCheck
+from collections.abc import Callable
+
+from checks.own_indexes.contents import look_at_contents
 from checks.own_indexes.defects import OwnIndexDefects
 from checks.own_indexes.findings import OwnIndexFindings
-from checks.own_indexes.leaf import LeafCheck
-from checks.own_indexes.searched import SearchedCheck
+from checks.own_indexes.leaf import look_at_leaf
+from checks.own_indexes.report import LeafReport
+from checks.own_indexes.searched import look_and_search
 from scrub.errors import RelationMismatch
 from scrub.model.table import Index, Table
 from scrub.stores.postgres.own_indexes.description import (
@@ -37,17 +40,17 @@ def check_own_index(
     for leaf in leaf_indexes(connection, described):
         reader = OwnIndexReader(store.conninfo, identifier, leaf)
         naming = OwnIndexDefects(table, index, leaf, findings.snapshot)
-        _check_for(reader)(reader, naming, findings, limit).run()
+        LeafReport(reader, naming, findings, limit).make(_look_for(reader))
     return findings
 
 
-def _check_for(reader: OwnIndexReader) -> type[LeafCheck]:
-    """The check that tells most, by what the role and the index allow."""
+def _look_for(reader: OwnIndexReader) -> Callable[[LeafReport], None]:
+    """The look that tells most, by what the role and the index allow."""
     if not reader.index.is_readable:
-        return ContentsCheck
+        return look_at_contents
     # A condition, too, makes the planner follow all entries of an index that has it.
     follows = reader.readings.can_ask_for(Way.POINTERS, 0) or reader.index.predicate is not None
-    return LeafCheck if follows else SearchedCheck
+    return look_at_leaf if follows else look_and_search
 
 
 def find_own_index(store: PostgresStore, table: Table, index: Index) -> OwnIndex:

@@ -12,24 +12,21 @@ from typing import TYPE_CHECKING
 
 from repair.publishing import publish_if_clean
 from scrub.app.building.delta_selection import build_of, delta_indexes
-from scrub.catalog import Catalog
+from scrub.app.building.table_builder import TableBuilder
 from scrub.errors import UsageError
 from scrub.model.backfill import (
     CANCELLED,
     DROPPED,
     BackfillPlan,
-    BackfillRequest,
     BackfillResult,
     BackfillStatus,
 )
 from scrub.model.build import State
-from scrub.model.progress import Progress, ProgressListener
-from scrub.model.table import Index, Table
-from scrub.stores.base import no_session
+from scrub.model.progress import Progress
+from scrub.stores.base import SessionProvider, no_session
 from scrub.stores.building import Gate, Refused, Unchecked
 
 if TYPE_CHECKING:
-    from scrub.stores.base import SessionProvider
     from scrub.stores.delta.building import DeltaBuild
 
 _ROUNDS_MAX = 5  # of catching up before the gate: writers may commit meanwhile
@@ -37,14 +34,8 @@ _UNDER_WAY = (State.BACKFILLING, State.VALIDATING, State.REVERSING)
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaBuilder:
+class DeltaBuilder(TableBuilder):
     """Builds indexes of one table in a lake."""
-
-    catalog: Catalog
-    table: Table
-    indexes: tuple[Index, ...]
-    request: BackfillRequest
-    on_progress: ProgressListener
 
     def plan(self) -> BackfillPlan:
         self._demand_no_pace()
@@ -64,7 +55,7 @@ class DeltaBuilder:
             ),
         )
 
-    def run(self, session: "SessionProvider", gate: Gate) -> BackfillResult:
+    def run(self, session: SessionProvider, gate: Gate) -> BackfillResult:
         """Build, or go on: the log of an index says how far an earlier run came."""
         self._demand_no_pace()
         builds = self._builds(session)
@@ -75,7 +66,7 @@ class DeltaBuilder:
         statuses = [self._build(build, gate, unchecked) for build in builds]
         return BackfillResult(builds=tuple(statuses), unchecked=tuple(unchecked))
 
-    def resume(self, session: "SessionProvider", gate: Gate) -> BackfillResult:
+    def resume(self, session: SessionProvider, gate: Gate) -> BackfillResult:
         going_on = (State.BACKFILLING, State.VALIDATING)
         unfinished = {build.index.name for build in self._in_state(*going_on)}
         if not unfinished:
@@ -103,7 +94,7 @@ class DeltaBuilder:
         raise UsageError(
             f"indexes of table {self.table.name} are in Delta, which has no trigger functions to "
             "renew",
-            hint=f"scrub backfill status {self.table.name} shows what there is",
+            hint=self.see_status,
         )
 
     def adjust(self, **values: object) -> BackfillStatus:
@@ -116,7 +107,7 @@ class DeltaBuilder:
         """Read from logs only, so it can be asked for at any time; not for what others made."""
         return [_status(build) for build in self._builds() if build.look().progress is not None]
 
-    def _builds(self, session: "SessionProvider" = no_session) -> "list[DeltaBuild]":
+    def _builds(self, session: SessionProvider = no_session) -> "list[DeltaBuild]":
         names = [index.name for index in self.indexes]
         found = delta_indexes(self.catalog, self.table, names)
         return [build_of(self.catalog, self.table, index, session) for index in found]
@@ -169,7 +160,7 @@ class DeltaBuilder:
             if _require_ours(build) is State.REVERSED:
                 raise UsageError(
                     f"index {build.index.name} of table {self.table.name} is not there",
-                    hint=f"scrub backfill status {self.table.name} shows what there is",
+                    hint=self.see_status,
                 )
         return builds
 
@@ -193,7 +184,7 @@ class DeltaBuilder:
     def _nothing_under_way(self) -> UsageError:
         return UsageError(
             f"no build of table {self.table.name} is under way",
-            hint=f"scrub backfill status {self.table.name} shows what there is",
+            hint=self.see_status,
         )
 
 

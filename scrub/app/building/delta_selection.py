@@ -9,10 +9,9 @@ from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import UsageError
 from scrub.model.table import Index, Table
-from scrub.stores.base import no_session
+from scrub.stores.base import SessionProvider, no_session
 
 if TYPE_CHECKING:
-    from scrub.stores.base import SessionProvider
     from scrub.stores.delta.building import DeltaBuild
 
 
@@ -61,7 +60,7 @@ def delta_indexes(catalog: Catalog, table: Table, names: Sequence[str]) -> list[
 
 
 def build_of(
-    catalog: Catalog, table: Table, index: Index, session: "SessionProvider" = no_session
+    catalog: Catalog, table: Table, index: Index, session: SessionProvider = no_session
 ) -> "DeltaBuild":
     from scrub.stores.delta.building import DeltaBuild
     from scrub.stores.delta.lake import Lake

@@ -3,7 +3,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,11 @@ from scrub.app.lazy_spark import lazy_session
 from scrub.errors import ScrubError, StoreUnavailable, UsageError
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import SparkOptions
+from scrub.stores.base import SessionProvider
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from scrub.stores.base import SessionProvider
     from scrub.stores.delta.building import DeltaBuild
     from scrub.stores.delta.following import Followed, FollowedVersion
 
@@ -81,9 +81,7 @@ def follow_always(
             on_round(done)
             if any(_is_final(error) for _, error in done.refused):
                 return done
-            request = FollowRequest(
-                table=request.table, indexes=request.indexes, catalog=request.catalog
-            )
+            request = replace(request, from_version=None)
             sleep(max(every_seconds - (time.monotonic() - began), 0))
 
 
@@ -95,7 +93,7 @@ def _is_final(error: ScrubError) -> bool:
 
 
 def _round(
-    request: FollowRequest, session: "SessionProvider", on_step: IndexStepListener
+    request: FollowRequest, session: SessionProvider, on_step: IndexStepListener
 ) -> FollowRound:
     catalog, table, indexes = select(request.catalog, request.table, request.indexes)
     if request.from_version is not None and not request.indexes:

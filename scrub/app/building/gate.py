@@ -6,7 +6,6 @@ It is the same for every store, and for `verify`, which offers it for indexes th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from reports.truncation import truncate
 from scrub.app.checking.tables import run_check
@@ -14,10 +13,8 @@ from scrub.model.backfill import BackfillRequest, one_a_line
 from scrub.model.progress import ProgressListener
 from scrub.model.request import CheckRequest
 from scrub.model.result import RunResult, Status
+from scrub.stores.base import SessionProvider
 from scrub.stores.building import Refused, Unchecked
-
-if TYPE_CHECKING:
-    from scrub.stores.base import SessionProvider
 
 NAMED_MAX = 5
 _VALUE_MAX = 200
@@ -39,7 +36,7 @@ class CheckingGate:
     """A `Gate` that runs the index check."""
 
     request: BackfillRequest
-    session: "SessionProvider"
+    session: SessionProvider
     on_progress: ProgressListener
 
     def __call__(self, indexes: Sequence[str]) -> Mapping[str, int]:

@@ -118,20 +118,17 @@ class OpenTable:
             )
         return source
 
-    def _location(self) -> tuple[str, dict[str, str]]:
-        from scrub.stores.delta.store import DeltaStore
-        from scrub.stores.locations import join
-
-        store = DeltaStore(self._catalog.stores[self._table.store])
-        return join(store.root, self._table.relation), store.options
-
     def _open(self) -> Any:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
-        location, options = self._location()
+        from scrub.stores.delta.store import DeltaStore
+        from scrub.stores.locations import join
+
+        store = DeltaStore(self._catalog.stores[self._table.store])
+        location = join(store.root, self._table.relation)
         try:
-            return DeltaTable(location, storage_options=options or None)
+            return DeltaTable(location, storage_options=store.options or None)
         except DeltaError as error:
             raise RelationMismatch(
                 f"Delta table {self._table.relation}: {first_line(error)}"

@@ -4,43 +4,32 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from repair.pacing import ALONE_SECONDS, CHUNK_SECONDS
 from scrub.app.building.postgres_runs import PostgresRuns
 from scrub.app.building.postgres_status import status_of
-from scrub.catalog import Catalog
+from scrub.app.building.table_builder import TableBuilder
 from scrub.errors import UsageError
 from scrub.model.backfill import (
     CANCELLED,
     DROPPED,
     BackfillPlan,
-    BackfillRequest,
     BackfillResult,
     BackfillStatus,
 )
 from scrub.model.build import Method, State
-from scrub.model.progress import ProgressListener
-from scrub.model.table import Index, Table
+from scrub.model.table import Index
+from scrub.stores.base import SessionProvider
 from scrub.stores.building import Gate
 from scrub.stores.postgres.building.builds import Build
 from scrub.stores.postgres.building.opening import PostgresBuilds
-
-if TYPE_CHECKING:
-    from scrub.stores.base import SessionProvider
 
 _AT_ONCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresBuilder:
+class PostgresBuilder(TableBuilder):
     """Builds indexes of one table, all of them from one scan."""
-
-    catalog: Catalog
-    table: Table
-    indexes: tuple[Index, ...]
-    request: BackfillRequest
-    on_progress: ProgressListener
 
     def __post_init__(self) -> None:
         elsewhere = [i.name for i in self.indexes if i.store != self.table.store]
@@ -95,20 +84,14 @@ class PostgresBuilder:
             return self.request.method
         return Method.INIT_PUT if any(index.unique for index in self.indexes) else Method.MERGE
 
-    def run(self, session: "SessionProvider", gate: Gate) -> BackfillResult:
+    def run(self, session: SessionProvider, gate: Gate) -> BackfillResult:
         with self._runs.opened() as builds:
-            begin = partial(
-                builds.begin,
-                self.table,
-                self.indexes,
-                self._method,
-                self.request.rows_per_second,
-                self.request.owner,
-            )
+            pace, owner = self.request.rows_per_second, self.request.owner
+            begin = partial(builds.begin, self.table, self.indexes, self._method, pace, owner)
             build = self._runs.insistently(begin, builds, "create triggers")
             return self._runs.go_on(build, session, gate)
 
-    def resume(self, session: "SessionProvider", gate: Gate) -> BackfillResult:
+    def resume(self, session: SessionProvider, gate: Gate) -> BackfillResult:
         with self._runs.opened() as builds:
             record = self._unfinished(builds)
             build = builds.take_over(self.table, record)
@@ -179,7 +162,7 @@ class PostgresBuilder:
             raise UsageError(
                 f"no build of {', '.join(self.request.indexes) or 'any index'} of table "
                 f"{self.table.name} is under way",
-                hint=f"scrub backfill status {self.table.name} shows what there is",
+                hint=self.see_status,
             )
         return record
 
@@ -190,7 +173,7 @@ class PostgresBuilder:
         raise UsageError(
             f"index {index.name} of table {self.table.name} was not built by scrub, or is not "
             "public",
-            hint=f"scrub backfill status {self.table.name} shows what there is",
+            hint=self.see_status,
         )
 
     def _is_asked_for(self, record: Build) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from repair.building import Builder
 from repair.chunk_tasks import work_off_in_tasks
@@ -18,15 +18,13 @@ from scrub.model.backfill import BackfillRequest, BackfillResult, BackfillStatus
 from scrub.model.build import State
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.table import Store, Table
+from scrub.stores.base import SessionProvider
 from scrub.stores.building import Clash, Gate, GaveWay, Superseded
 from scrub.stores.postgres.building.beginning import rights_needed
 from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.opening import PostgresBuilds
 from scrub.stores.postgres.building.place import BuildPlace
-from scrub.stores.postgres.connections import require_psycopg, server_message, without_secrets
-
-if TYPE_CHECKING:
-    from scrub.stores.base import SessionProvider
+from scrub.stores.postgres.connections import require_psycopg, safe_message, server_message
 
 Result = TypeVar("Result")
 _NAMED = 5
@@ -54,7 +52,7 @@ class PostgresRuns:
                     f"PostgreSQL: {server_message(error)}", hint=self._rights_needed
                 ) from error
             except psycopg.Error as error:
-                reason = without_secrets(server_message(error), builds.conninfo)
+                reason = safe_message(error, builds.conninfo)
                 raise StoreUnavailable(f"PostgreSQL: {reason}") from error
 
     @property
@@ -80,7 +78,7 @@ class PostgresRuns:
                 self._tell(f"waiting for a moment in which to {what}")
                 time.sleep(WATCH_SECONDS)
 
-    def go_on(self, build: PostgresBuild, session: "SessionProvider", gate: Gate) -> BackfillResult:
+    def go_on(self, build: PostgresBuild, session: SessionProvider, gate: Gate) -> BackfillResult:
         """Run a build from the state it is in to its end."""
         place, request = build.place, self.request
         settings = WorkSettings(request.parallel, request.chunk_seconds, request.wait_limit)

@@ -142,7 +142,7 @@ def _builder_of(
             hint="build its indexes with whatever writes it, and gate that with "
             f"scrub backfill verify {table.name} INDEX",
         )
-    return builder(catalog, table, indexes, request, on_progress)
+    return builder(catalog, request, table, indexes, on_progress)
 
 
 def _table_of(request: BackfillRequest) -> tuple[Catalog, Table]:

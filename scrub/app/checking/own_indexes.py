@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from scrub.app.selection import select_indexes
 from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable, UsageError
@@ -14,7 +15,9 @@ from scrub.model.result import CheckOutcome, TableResult
 from scrub.model.table import Index, Table
 from scrub.stores.base import ReadableStore, no_session
 
-_ONLY_THERE = "the catalog lets no other store have indexes of its own"
+if TYPE_CHECKING:
+    from scrub.stores.postgres.store import PostgresStore
+
 WHERE_DOES_NOT_APPLY = "--where: an index is walked through as a whole"
 
 
@@ -92,18 +95,15 @@ def _plan(
     table: Table, index: Index, request: CheckRequest, store: ReadableStore
 ) -> OwnIndexPlan | NotChecked:
     from checks.own_indexes.plan import plan_own_index
-    from scrub.stores.postgres.store import PostgresStore
 
-    _refuse_as_of(table, index, request)
-    kept_by: ScrubError | None = None
-    if request.where is None:
-        try:
-            rows = store.pin(table.relation, None, no_session, ()).rows
-            assert isinstance(store, PostgresStore), _ONLY_THERE
-            return plan_own_index(store, table, index, rows)
-        except (StoreUnavailable, RelationMismatch) as error:
-            kept_by = error
-    return _skipped(table, index, kept_by)
+    try:
+        pinned = _pinned(table, index, request, store)
+        if pinned is None:
+            return _skipped(table, index)
+        opened, rows = pinned
+        return plan_own_index(opened, table, index, rows)
+    except (StoreUnavailable, RelationMismatch) as error:
+        return _skipped(table, index, error)
 
 
 def _skipped(table: Table, index: Index, error: ScrubError | None = None) -> NotChecked:
@@ -120,12 +120,22 @@ def _skipped(table: Table, index: Index, error: ScrubError | None = None) -> Not
     )
 
 
-def _refuse_as_of(table: Table, index: Index, request: CheckRequest) -> None:
+def _pinned(
+    table: Table, index: Index, request: CheckRequest, store: ReadableStore
+) -> "tuple[PostgresStore, int | None] | None":
+    """The store with the table locked until the run is over, and its rows; None for `--where`."""
+    from scrub.stores.postgres.store import PostgresStore
+
     for as_of in request.as_of:
         if as_of.relation in (None, table.name, index.name):
             raise UsageError(
                 f"store {table.store}: PostgreSQL has no versions, so there is no --as-of"
             )
+    if request.where is not None:
+        return None
+    rows = store.pin(table.relation, None, no_session, ()).rows
+    assert isinstance(store, PostgresStore), "no other store may have indexes of its own"
+    return store, rows
 
 
 def _check(
@@ -133,14 +143,11 @@ def _check(
 ) -> tuple[CheckOutcome, list[Defect]]:
     from checks.outcomes import outcome_of_skipped
     from checks.own_indexes.index import check_own_index
-    from scrub.stores.postgres.store import PostgresStore
 
-    _refuse_as_of(table, index, request)
-    if request.where is not None:
+    pinned = _pinned(table, index, request, store)
+    if pinned is None:
         return outcome_of_skipped(_skipped(table, index)), []
-    store.pin(table.relation, None, no_session, ())  # locked until the run is over
-    assert isinstance(store, PostgresStore), _ONLY_THERE
-    found = check_own_index(store, table, index, limit)
+    found = check_own_index(pinned[0], table, index, limit)
     if request.settle_seconds is not None:
         found.note("not settled: entries and rows are of one snapshot")
     return found.outcome(index), found.defects

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions that may still write as in an earlier build state: holders of locks on the table.
+"""Transactions of others that write: who they are, and whether there are any.
 
-A transaction that locks the table after a trigger function was replaced calls the new function. So
-only transactions that held a lock at that moment must be waited for, prepared ones included.
+Holders of locks on a table may still write as in an earlier state of its build. A transaction that
+locks the table after a trigger function was replaced calls the new function. So only transactions
+that held a lock at that moment must be waited for, prepared ones included.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.stores.building import Blocker
-
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import APPLICATION_NAME, Connection
+from scrub.stores.postgres.quoting import literal
+from scrub.stores.postgres.relations import find_relation, leaves_of
 
 _WRITING = (
     "RowExclusiveLock",
@@ -36,9 +37,27 @@ _BLOCKERS = """
       AND l.relation = ANY(%s::oid[]) AND l.pid IS DISTINCT FROM pg_backend_pid()
     ORDER BY 1
 """
+# Whoever writes holds a lock on its own transaction, and every role may see that.
+OTHERS_WRITE = f"""
+    EXISTS (SELECT FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+            WHERE l.locktype = 'transactionid' AND l.granted AND l.pid <> pg_backend_pid()
+              AND a.application_name IS DISTINCT FROM {literal(APPLICATION_NAME)})
+"""
+"""A condition: true at moments when another session than one of ours has written something."""
 
 
-def blockers_of(connection: "psycopg.Connection[Any]", oids: Sequence[int]) -> list[Blocker]:
+def writers_of(connection: Connection, schema: str, relation: str) -> list[Blocker]:
+    """The transactions that write to a table or to a partition of it now."""
+    return blockers_of(connection, numbers_of(connection, schema, relation))
+
+
+def numbers_of(connection: Connection, schema: str, relation: str) -> list[int]:
+    """The numbers of a relation and of all that hold its rows."""
+    table = find_relation(connection, schema, relation)
+    return [table.oid, *(leaf.oid for leaf in leaves_of(connection, table))]
+
+
+def blockers_of(connection: Connection, oids: Sequence[int]) -> list[Blocker]:
     """The transactions that write to these relations now."""
     rows = connection.execute(_BLOCKERS, (list(_WRITING), list(oids))).fetchall()
     return [Blocker(identity=row[0], description=_described(row[1:])) for row in rows]

@@ -12,18 +12,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.stores.building import GaveWay
-from scrub.stores.postgres.connections import require_psycopg, server_message
-
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import Connection, only_row, require_psycopg, server_message
 
 _SHARE_OF_DEADLOCK_TIMEOUT = 0.7
 _LOOK_SECONDS = 0.1
 _LOCK_MILLISECONDS = 200
 _CANCEL_SECONDS = 5.0
+_EXCLUSIVE_MILLISECONDS = 100  # in which to get a lock that keeps writers out
 UNHURRIED_PATIENCE_MIN = 0.5
 """With less, a writer could be the victim of a deadlock before anybody has seen it wait."""
 
@@ -39,7 +37,7 @@ _GAVE_WAY = ("57014", "55P03", "40P01", "40001")  # out of time, no lock, deadlo
 class Brief:
     """A transaction that has little time, mostly."""
 
-    connection: "psycopg.Connection[Any]"
+    connection: Connection
     deadline: float | None = None  # None: as much as it takes
 
     def live(self, seconds: float) -> None:
@@ -53,11 +51,14 @@ class Brief:
             self.connection.execute(f"SET LOCAL statement_timeout = {left}")
         return self.connection.execute(statement, values)
 
+    def keep_writers_out(self, table: str, mode: str = "SHARE ROW EXCLUSIVE") -> None:
+        """Lock a table, given as SQL; not for long, since writers queue behind whoever waits."""
+        self.execute(f"SET LOCAL lock_timeout = {_EXCLUSIVE_MILLISECONDS}")
+        self.execute(f"LOCK TABLE {table} IN {mode} MODE")
+
 
 @contextmanager
-def briefly(
-    connection: "psycopg.Connection[Any]", seconds: float, durable: bool = True
-) -> Iterator[Brief]:
+def briefly(connection: Connection, seconds: float, durable: bool = True) -> Iterator[Brief]:
     """A transaction of its own; raises GaveWay when somebody else must go first.
 
     What is not `durable` may be gone after a crash of the server, but then whole, and with it the
@@ -73,14 +74,12 @@ class Lookout:
     So it does when the transaction is no longer wanted.
     """
 
-    def __init__(
-        self, connection: "psycopg.Connection[Any]", other: "psycopg.Connection[Any]"
-    ) -> None:
+    def __init__(self, connection: Connection, other: Connection) -> None:
         self.connection = connection
         self._other = other
-        row = connection.execute("SELECT pg_backend_pid()").fetchone()
-        assert row is not None, "a function gives a row"
-        self._pid = row[0]  # the server's word: a pooler in between has one of its own
+        (self._pid,) = only_row(
+            connection, "SELECT pg_backend_pid()"
+        )  # the server's word: a pooler in between has one of its own
 
     def close(self) -> None:
         self._other.close()
@@ -129,7 +128,7 @@ class Lookout:
 
 
 @contextmanager
-def _giving_way(connection: "psycopg.Connection[Any]", durable: bool) -> Iterator[None]:
+def _giving_way(connection: Connection, durable: bool) -> Iterator[None]:
     psycopg = require_psycopg()
     try:
         with connection.transaction():
@@ -143,7 +142,7 @@ def _giving_way(connection: "psycopg.Connection[Any]", durable: bool) -> Iterato
         raise
 
 
-def _roll_back(connection: "psycopg.Connection[Any]") -> None:
+def _roll_back(connection: Connection) -> None:
     """Out of time in the middle of its commit, a transaction is left as it is, failed but open."""
     psycopg = require_psycopg()
     if connection.closed:
@@ -154,9 +153,7 @@ def _roll_back(connection: "psycopg.Connection[Any]") -> None:
         connection.close()  # whoever goes on opens another
 
 
-def patience(connection: "psycopg.Connection[Any]") -> float:
+def patience(connection: Connection) -> float:
     """How many seconds a transaction may live."""
     query = "SELECT setting::float8 / 1000 FROM pg_settings WHERE name = 'deadlock_timeout'"
-    row = connection.execute(query).fetchone()
-    assert row is not None, "every server has this setting"
-    return float(row[0]) * _SHARE_OF_DEADLOCK_TIMEOUT
+    return float(only_row(connection, query)[0]) * _SHARE_OF_DEADLOCK_TIMEOUT

@@ -31,20 +31,21 @@ _SIMPLE = {
     "timestamptz": TypeName.TIMESTAMP,
     "timestamp": TypeName.TIMESTAMP_NTZ,
 }
-# Words of SQL's own, such as bigint, mean the server's types in any path; the others are qualified.
-_SQL_TYPES = {
-    TypeName.BOOLEAN: "boolean",
-    TypeName.TINYINT: "smallint",
-    TypeName.SMALLINT: "smallint",
-    TypeName.INT: "integer",
-    TypeName.BIGINT: "bigint",
-    TypeName.FLOAT: "real",
-    TypeName.DOUBLE: "double precision",
-    TypeName.STRING: "pg_catalog.text",
-    TypeName.BINARY: "pg_catalog.bytea",
-    TypeName.DATE: "pg_catalog.date",
-    TypeName.TIMESTAMP: "timestamp with time zone",
-    TypeName.TIMESTAMP_NTZ: "timestamp without time zone",
+# What the server calls ours in its catalogs, and how SQL writes it: words of SQL's own, such as
+# bigint, mean the server's types in any path; the others are qualified.
+_SERVER_TYPES = {
+    TypeName.BOOLEAN: ("bool", "boolean"),
+    TypeName.TINYINT: ("int2", "smallint"),
+    TypeName.SMALLINT: ("int2", "smallint"),
+    TypeName.INT: ("int4", "integer"),
+    TypeName.BIGINT: ("int8", "bigint"),
+    TypeName.FLOAT: ("float4", "real"),
+    TypeName.DOUBLE: ("float8", "double precision"),
+    TypeName.STRING: ("text", "pg_catalog.text"),
+    TypeName.BINARY: ("bytea", "pg_catalog.bytea"),
+    TypeName.DATE: ("date", "pg_catalog.date"),
+    TypeName.TIMESTAMP: ("timestamptz", "timestamp with time zone"),
+    TypeName.TIMESTAMP_NTZ: ("timestamp", "timestamp without time zone"),
 }
 _DECIMAL_DIGITS_MAX = 38
 
@@ -115,7 +116,7 @@ def sql_type(wanted: ColumnType) -> str:
     """The server's type for one of ours."""
     if wanted.name is TypeName.DECIMAL:
         return f"numeric({wanted.precision},{wanted.scale})"
-    return _SQL_TYPES[wanted.name]
+    return _SERVER_TYPES[wanted.name][1]
 
 
 def value_of(column: ServerColumn, wanted: ColumnType) -> str:
@@ -128,27 +129,15 @@ def value_of(column: ServerColumn, wanted: ColumnType) -> str:
         return f"pg_catalog.trim_scale({name})::pg_catalog.text"
     if column.has_any_scale and wanted.name is TypeName.DECIMAL:
         return name  # a cast would round, and call equal what is not
-    if column.base == _base_of(wanted) and wanted.name is not TypeName.DECIMAL:
+    if wanted.name is not TypeName.DECIMAL and column.base == _SERVER_TYPES[wanted.name][0]:
         return name
     return f"{name}::{sql_type(wanted)}"
 
 
-def _base_of(wanted: ColumnType) -> str:
-    bases = {
-        TypeName.BOOLEAN: "bool",
-        TypeName.SMALLINT: "int2",
-        TypeName.TINYINT: "int2",
-        TypeName.INT: "int4",
-        TypeName.BIGINT: "int8",
-        TypeName.FLOAT: "float4",
-        TypeName.DOUBLE: "float8",
-        TypeName.STRING: "text",
-        TypeName.BINARY: "bytea",
-        TypeName.DATE: "date",
-        TypeName.TIMESTAMP: "timestamptz",
-        TypeName.TIMESTAMP_NTZ: "timestamp",
-    }
-    return bases.get(wanted.name, "numeric")
+def value_in(alias: str, column: ServerColumn, wanted: ColumnType) -> str:
+    """The same of a row of that alias."""
+    name = identifier(column.name)
+    return value_of(column, wanted).replace(name, f"{alias}.{name}", 1)
 
 
 def as_sent(expression: str, wanted: ColumnType) -> str:

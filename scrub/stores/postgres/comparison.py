@@ -35,10 +35,6 @@ class ServerSide:
     beside: tuple[str, ...]
     conditions: tuple[str, ...]
 
-    @property
-    def sql(self) -> str:
-        return self.where()
-
     def where(self, condition: str | None = None) -> str:
         """The entries, as a query; a condition may be added."""
         values = [f"{value} AS p{n}" for n, value in enumerate(self.primary_key)]
@@ -102,13 +98,13 @@ class EntryComparison:
         ]
         if copies:
             suspects += [
-                f"SELECT {listed}, k FROM ({side.sql}) AS s "
+                f"SELECT {listed}, k FROM ({side.where()}) AS s "
                 f"GROUP BY {listed}, k HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1"
                 for side in (self.expected, self.actual)
             ]
         values = [f"{as_sent(name, of_type)} AS {name}" for name, of_type in self.columns]
         sides = [
-            f"SELECT {expected} AS expected, {', '.join(values)} FROM ({side.sql}) AS s "
+            f"SELECT {expected} AS expected, {', '.join(values)} FROM ({side.where()}) AS s "
             f"WHERE EXISTS (SELECT FROM suspects WHERE {self._same_key('s', 'suspects')})"
             for expected, side in (("true", self.expected), ("false", self.actual))
         ]
@@ -123,9 +119,9 @@ class EntryComparison:
         values = [f"{as_sent('s.' + name, of_type)} AS {name}" for name, of_type in self.columns]
         return f"""
             WITH shared AS MATERIALIZED (
-                SELECT {listed} FROM ({self.expected.sql}) AS s WHERE {known}
+                SELECT {listed} FROM ({self.expected.where()}) AS s WHERE {known}
                 GROUP BY {listed} HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1)
-            SELECT true AS expected, {", ".join(values)} FROM ({self.expected.sql}) AS s
+            SELECT true AS expected, {", ".join(values)} FROM ({self.expected.where()}) AS s
             JOIN shared ON {" AND ".join(f"s.{name} {_EQUAL} shared.{name}" for name in key)}
         """
 

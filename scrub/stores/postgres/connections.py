@@ -15,8 +15,9 @@ in read-only transactions too. So this is the rule for SQL that scrub sends:
 
 import os
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, quote_plus
 
 from scrub.errors import MissingExtra, StoreUnavailable, first_line
@@ -28,12 +29,16 @@ from scrub.stores.postgres.urls import demand_sound, not_understood
 if TYPE_CHECKING:
     import psycopg
 
+Connection: TypeAlias = "psycopg.Connection[Any]"
+"""A session of the server; a text until types are checked, since psycopg is an extra."""
+
 APPLICATION_NAME = "scrub"
 WORKERS = "max_parallel_workers_per_gather"
 ROW_SECURITY = "row_security"
 SEARCH_PATH = DATABASE_PATH
 """Temporary objects come last: where they are not named, they would come first."""
 PIN_PATH = f"SET search_path = {SEARCH_PATH}"
+PIN_PATH_LOCALLY = f"SET LOCAL search_path = {SEARCH_PATH}"
 SERVER_SETTINGS = {
     "statement_timeout": "0",
     "lock_timeout": "10s",
@@ -126,25 +131,33 @@ def _escaped(value: str) -> str:
 
 def require_psycopg() -> Any:
     """The psycopg module; MissingExtra says how to install it."""
+    _required("psycopg.conninfo")
+    return _required("psycopg")
+
+
+def require_adbc() -> Any:
+    """The driver that hands over Arrow."""
+    return _required("adbc_driver_postgresql.dbapi")
+
+
+def _required(module: str) -> Any:
     try:
-        import psycopg
-        import psycopg.conninfo
+        return import_module(module)
     except ImportError as error:
         raise MissingExtra("postgres", "reading PostgreSQL") from error
-    return psycopg
 
 
-def connect(conninfo: str) -> "psycopg.Connection[Any]":
+def connect(conninfo: str) -> Connection:
     """A connection without an open transaction. Raises StoreUnavailable."""
     driver = require_psycopg()
     try:
-        connection: psycopg.Connection[Any] = driver.connect(conninfo, autocommit=True)
+        connection: Connection = driver.connect(conninfo, autocommit=True)
         # A trigger on login could have set another path, and a pooler ignored the options.
         for statement in (PIN_PATH, *said_again(conninfo)):
             connection.execute(statement)
         connection.autocommit = False
     except driver.OperationalError as error:
-        reason = without_secrets(server_message(error), conninfo)
+        reason = safe_message(error, conninfo)
         hint = "try the same url with psql"
         if "password" in reason:
             hint = "put the password into ~/.pgpass or PGPASSWORD, and " + hint
@@ -206,6 +219,18 @@ def what_to_do(reason: str) -> str | None:
 def is_not_found(error: BaseException) -> bool:
     """Whether the server knows no function, operator, type or relation of a name."""
     return getattr(error, "sqlstate", None) in ("42883", "42704", "42P01", "3F000")
+
+
+def safe_message(error: BaseException, conninfo: str) -> str:
+    """What a server says first, with every password masked."""
+    return without_secrets(server_message(error), conninfo)
+
+
+def only_row(connection: Connection, query: str, values: Sequence[object] = ()) -> Sequence[Any]:
+    """The row of a query that gives one whatever happens, such as an aggregate."""
+    row: Sequence[Any] | None = connection.execute(query, values or None).fetchone()
+    assert row is not None, "such queries return a row"
+    return row
 
 
 def server_message(error: BaseException) -> str:

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from scrub.stores.postgres.column_types import output_text
+from scrub.stores.postgres.equality import same
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,7 @@ class EntryPart:
 
     def same(self, left: str, right: str) -> str:
         """Whether they have equal values here, or none."""
-        mine, other = f"{left}.{self.name}", f"{right}.{self.name}"
-        return f"({self.equal(left, right)} OR ({mine} IS NULL AND {other} IS NULL)) IS TRUE"
+        return same(f"{left}.{self.name}", self.equality, f"{right}.{self.name}")
 
 
 @dataclass(frozen=True, slots=True)

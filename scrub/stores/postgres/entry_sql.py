@@ -4,7 +4,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from scrub.catalog.expressions import translate
 from scrub.catalog.spelling import did_you_mean
@@ -13,15 +12,13 @@ from scrub.model.entry_shape import MARK
 from scrub.model.predicate import ColumnTerm
 from scrub.model.table import EntryColumn, Index, Nulls, Table
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.entry_parts import Arbiter, EntryPart, KeyColumn, SourceColumn
 from scrub.stores.postgres.expressions import to_sql
 from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.relations import PARTITIONED, ServerRelation, columns_of, find_relation
 from scrub.stores.postgres.sources import Sources, read_sources
-
-if TYPE_CHECKING:
-    import psycopg
 
 _EQUAL = "OPERATOR(pg_catalog.=)"  # of every type that an expression can have
 _GENERATED_WHEN_READ = """
@@ -110,9 +107,7 @@ class EntrySql(IndexNames):
         return " AND ".join(part.same(left, right) for part in parts)
 
 
-def entry_sql(
-    connection: "psycopg.Connection[Any]", schema: str, table: Table, index: Index
-) -> EntrySql:
+def entry_sql(connection: Connection, schema: str, table: Table, index: Index) -> EntrySql:
     """What the catalog says of an index, in the server's words; raises what cannot be built."""
     relation = find_relation(connection, schema, table.relation)
     described = columns_of(connection, relation)
@@ -258,9 +253,7 @@ def _demand_columns(
         raise UsageError(f"index {index.name}: the names {MARK} and scrub_number are scrub's own")
 
 
-def _demand_stored_columns(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation, table: Table
-) -> None:
+def _demand_stored_columns(connection: Connection, relation: ServerRelation, table: Table) -> None:
     """Triggers see no value of columns that are generated when they are read."""
     names = [column.name for column in table.columns]
     rows = connection.execute(_GENERATED_WHEN_READ, (relation.oid, names)).fetchall()

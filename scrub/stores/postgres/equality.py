@@ -7,12 +7,8 @@ path, it may become theirs. So it is taken from where a unique index takes it: f
 B-tree operator class of the column's type. The server finds that class without any path.
 """
 
-from typing import TYPE_CHECKING, Any
-
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.quoting import identifier
-
-if TYPE_CHECKING:
-    import psycopg
 
 # As the server itself looks: the class of the very type, then of one with the same bytes (varchar
 # is compared as text), then of its kind (any enum, array, row, range).
@@ -59,14 +55,12 @@ UP_TO, EQUAL, AT_LEAST, ABOVE = 2, 3, 4, 5
 """What the server calls these operators of a B-tree: its strategies."""
 
 
-def equalities_of(connection: "psycopg.Connection[Any]", relation: int) -> dict[str, str | None]:
+def equalities_of(connection: Connection, relation: int) -> dict[str, str | None]:
     """For each column of the relation, `OPERATOR(schema.=)`; None if its type has no order."""
     return operators_of(connection, relation, EQUAL)
 
 
-def operators_of(
-    connection: "psycopg.Connection[Any]", relation: int, strategy: int
-) -> dict[str, str | None]:
+def operators_of(connection: Connection, relation: int, strategy: int) -> dict[str, str | None]:
     """The same for another operator of the same class."""
     rows = connection.execute(_EQUALITIES, (relation, relation, strategy)).fetchall()
     return {

@@ -2,10 +2,8 @@
 """What a database says of its own tables: keys, constraints and indexes."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import Connection
 
 _TABLES = """
     SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -73,12 +71,12 @@ class Declared:
     indexes: tuple[DeclaredIndex, ...]
 
 
-def tables_of(connection: "psycopg.Connection[Any]", schema: str) -> list[str]:
+def tables_of(connection: Connection, schema: str) -> list[str]:
     """Tables and materialized views; partitions belong to their table."""
     return [row[0] for row in connection.execute(_TABLES, (schema,))]
 
 
-def declared(connection: "psycopg.Connection[Any]", relation: str) -> Declared:
+def declared(connection: Connection, relation: str) -> Declared:
     """What is declared of a relation, which is named as SQL does."""
     primary_key: tuple[str, ...] = ()
     checks: dict[str, str] = {}

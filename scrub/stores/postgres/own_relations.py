@@ -6,12 +6,8 @@ runs with the rights of whoever writes to it, or a view with a function that run
 whoever reads it. And whoever wrote the journal decides what an undo writes.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from scrub.errors import UsageError
-
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import Connection, only_row
 
 # A superuser counts as a member of every role, and that is not what makes an owner trusted.
 _OF_STRANGERS = """
@@ -27,7 +23,13 @@ _OF_STRANGERS = """
 """
 
 
-def demand_own(connection: "psycopg.Connection[Any]", *relations: str) -> None:
+def are_there(connection: Connection, *relations: str) -> bool:
+    """Whether the first of them exists; refuses those of a stranger, as `demand_own` does."""
+    demand_own(connection, *relations)
+    return only_row(connection, "SELECT to_regclass(%s)", relations[:1])[0] is not None
+
+
+def demand_own(connection: Connection, *relations: str) -> None:
     """Refuse relations, given as quoted SQL names, whose owner is not trusted."""
     for relation in relations:
         row = connection.execute(_OF_STRANGERS, (relation,)).fetchone()

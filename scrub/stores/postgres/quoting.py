@@ -11,6 +11,11 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def bare(name: str) -> str:
+    """A quoted name as people write it; anything else as it is."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
 def qualified(schema: str, name: str) -> str:
     return f"{identifier(schema)}.{identifier(name)}"
 
@@ -18,6 +23,10 @@ def qualified(schema: str, name: str) -> str:
 def beside_parameters(sql: str) -> str:
     """Text that goes into a statement with parameters, whose places the driver marks with %."""
     return sql.replace("%", "%%")
+
+
+def identifier_beside_parameters(name: str) -> str:
+    return beside_parameters(identifier(name))
 
 
 def literal(value: bool | int | str | date | Decimal) -> str:

@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from scrub.codec.arrow_types import to_arrow
-from scrub.errors import MissingExtra
 from scrub.model.relation import Split
 from scrub.model.table import Column
 from scrub.stores.postgres.connections import (
+    require_adbc,
+    safe_message,
     said_again,
     server_message,
     what_to_do,
-    without_secrets,
 )
 from scrub.stores.postgres.shared_snapshot import read_at
 from scrub.stores.unreadable import UnreadableSplit
@@ -56,8 +56,10 @@ class PostgresSplitReader:
         if self.split.pages is None:
             return ""
         first, last = self.split.pages
-        beyond = f" AND {_before(last)}" if last is not None else ""
-        return f" WHERE ctid OPERATOR(pg_catalog.>=) '({first},0)'::pg_catalog.tid{beyond}"
+        where = f" WHERE ctid OPERATOR(pg_catalog.>=) '({first},0)'::pg_catalog.tid"
+        if last is None:
+            return where
+        return f"{where} AND ctid OPERATOR(pg_catalog.<) '({last},0)'::pg_catalog.tid"
 
     def _arrived(self, query: str) -> Iterator[pa.RecordBatch]:
         """What the query gives, over as many connections as it takes."""
@@ -100,7 +102,7 @@ class PostgresSplitReader:
         return pa.RecordBatch.from_arrays(arrays, [column.name for column in self.columns])
 
     def _unreadable(self, error: Exception) -> UnreadableSplit:
-        reason = without_secrets(server_message(error), self.options[CONNINFO])
+        reason = safe_message(error, self.options[CONNINFO])
         if hint := what_to_do(reason):
             reason = f"{reason}; {hint}"
         if "snapshot" in reason:
@@ -110,18 +112,6 @@ class PostgresSplitReader:
                 "another session waits to truncate, alter or drop it, which lets no new reader in"
             )
         return UnreadableSplit(self.split.name, reason)
-
-
-def _before(page: int) -> str:
-    return f"ctid OPERATOR(pg_catalog.<) '({page},0)'::pg_catalog.tid"
-
-
-def require_adbc() -> Any:
-    try:
-        from adbc_driver_postgresql import dbapi
-    except ImportError as error:
-        raise MissingExtra("postgres", "reading PostgreSQL") from error
-    return dbapi
 
 
 def _is_lost(error: Any) -> bool:

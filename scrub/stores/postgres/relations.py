@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the server's catalogs say of a relation: its columns, its pages, its partitions."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from scrub.catalog.spelling import closest, did_you_mean
 from scrub.errors import RelationMissing
 from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.quoting import qualified
-
-if TYPE_CHECKING:
-    import psycopg
 
 TABLE, PARTITIONED, VIEW, MATERIALIZED, FOREIGN = "r", "p", "v", "m", "f"
 _WITH_PAGES = (TABLE, MATERIALIZED)
@@ -59,16 +55,16 @@ _UNIQUE_KEYS = """
 _LEAVES = "SELECT relid::oid FROM pg_partition_tree(%s) WHERE isleaf"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ServerRelation:
-    """A relation, or one partition of it."""
+    """A relation, or one partition of it: a row of `_FIND`."""
 
     oid: int
     schema: str
     name: str
     kind: str
-    rows: int | None  # the planner's estimate; None when nobody ever looked
-    has_children: bool
+    tuples: float  # the planner's estimate; -1 when nobody ever looked
+    is_parent: bool  # of partitions, or of tables that inherit
     readable: bool  # all of it, not only some columns
     is_filtered: bool  # policies would hide rows of it from this role
     owner: str
@@ -82,6 +78,16 @@ class ServerRelation:
         return f"{self.schema}.{self.name}"
 
     @property
+    def rows(self) -> int | None:
+        """The planner's estimate, if there is one."""
+        return int(self.tuples) if self.tuples >= 0 else None
+
+    @property
+    def has_children(self) -> bool:
+        """Whether tables inherit from it, which hold rows of their own."""
+        return self.is_parent and self.kind != PARTITIONED
+
+    @property
     def has_pages(self) -> bool:
         """Whether its rows can be divided by where they lie, which only full readers may ask."""
         return self.kind in _WITH_PAGES and not self.has_children and self.readable
@@ -93,15 +99,13 @@ def places_of(schema: str, written: str) -> list[tuple[str, str]]:
     return [(schema, written), (other, rest)] if dot else [(schema, written)]
 
 
-def find_relation(
-    connection: "psycopg.Connection[Any]", schema: str, relation: str
-) -> ServerRelation:
+def find_relation(connection: Connection, schema: str, relation: str) -> ServerRelation:
     """The relation of that name in the schema, or of a name that says its schema."""
     for of_schema, name in places_of(schema, relation):
         query = _FIND + " AND n.nspname = %s AND c.relname = %s"
         found = connection.execute(query, (of_schema, name)).fetchone()
         if found:
-            return _relation(found)
+            return ServerRelation(*found)
     names = [
         row[0]
         for row in connection.execute(
@@ -117,9 +121,7 @@ def find_relation(
     )
 
 
-def leaves_of(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation
-) -> tuple[ServerRelation, ...]:
+def leaves_of(connection: Connection, relation: ServerRelation) -> tuple[ServerRelation, ...]:
     """The relations that hold the rows: the partitions, or the relation itself.
 
     Whoever may read a partitioned table need not be allowed to read its partitions by name.
@@ -128,11 +130,11 @@ def leaves_of(
         return (relation,)
     oids = [row[0] for row in connection.execute(_LEAVES, (relation.oid,))]
     rows = connection.execute(_FIND + " AND c.oid = ANY(%s) ORDER BY c.oid", (oids,)).fetchall()
-    leaves = tuple(_relation(row) for row in rows)
+    leaves = tuple(ServerRelation(*row) for row in rows)
     return leaves if all(leaf.readable for leaf in leaves) else (relation,)
 
 
-def size_of(connection: "psycopg.Connection[Any]", relation: ServerRelation) -> int:
+def size_of(connection: Connection, relation: ServerRelation) -> int:
     """Bytes of its rows; waits for whoever locks the relation, so lock it first."""
     if relation.kind not in _WITH_PAGES:
         return 0
@@ -140,33 +142,14 @@ def size_of(connection: "psycopg.Connection[Any]", relation: ServerRelation) -> 
     return int(row[0]) if row and row[0] is not None else 0
 
 
-def columns_of(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation
-) -> dict[str, ServerColumn]:
+def columns_of(connection: Connection, relation: ServerRelation) -> dict[str, ServerColumn]:
     """The columns, in their order."""
     rows = connection.execute(_COLUMNS, (relation.oid,))
     return {row[0]: ServerColumn(*row) for row in rows}
 
 
-def unique_keys_of(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation
-) -> tuple[frozenset[str], ...]:
+def unique_keys_of(connection: Connection, relation: ServerRelation) -> tuple[frozenset[str], ...]:
     """Columns of which the server lets no two rows have the same values."""
     if relation.has_children:
         return ()  # each of the tables that inherit has an index of its own
     return tuple(frozenset(row[0]) for row in connection.execute(_UNIQUE_KEYS, (relation.oid,)))
-
-
-def _relation(row: Sequence[Any]) -> ServerRelation:
-    oid, schema, name, kind, tuples, has_children, readable, is_filtered, owner = row
-    return ServerRelation(
-        oid=oid,
-        schema=schema,
-        name=name,
-        kind=kind,
-        rows=int(tuples) if tuples >= 0 else None,
-        has_children=has_children and kind != PARTITIONED,
-        readable=readable,
-        is_filtered=is_filtered,
-        owner=owner,
-    )

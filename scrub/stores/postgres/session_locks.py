@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Locks on names, held by a session and gone with it: a dead process holds nobody up."""
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import Connection
 
 _TRY = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
 _HOLDER = """
@@ -16,17 +13,17 @@ _HOLDER = """
 """
 
 
-def try_lock(connection: "psycopg.Connection[Any]", name: str) -> bool:
+def try_lock(connection: Connection, name: str) -> bool:
     """Whether the name is this session's now."""
     row = connection.execute(_TRY, (name,)).fetchone()
     return row is not None and bool(row[0])
 
 
-def holder_of(connection: "psycopg.Connection[Any]", name: str) -> str | None:
+def holder_of(connection: Connection, name: str) -> str | None:
     """The session that holds a name, for people; None if nobody does."""
     row = connection.execute(_HOLDER, (name,)).fetchone()
     return f"session {row[0]} of {row[1]}, since {row[2]}" if row else None
 
 
-def unlock_all(connection: "psycopg.Connection[Any]") -> None:
+def unlock_all(connection: Connection) -> None:
     connection.execute("SELECT pg_advisory_unlock_all()")

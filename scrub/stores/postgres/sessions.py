@@ -10,17 +10,19 @@ import pyarrow as pa
 from scrub.codec.arrow_types import to_arrow
 from scrub.errors import StoreUnavailable
 from scrub.model.types import ColumnType
+from scrub.stores.postgres.blocking import OTHERS_WRITE
 from scrub.stores.postgres.connections import (
     connect,
+    only_row,
+    require_adbc,
     require_psycopg,
+    safe_message,
     said_again,
     server_message,
     what_to_do,
-    without_secrets,
 )
-from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS, require_adbc
+from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
-from scrub.stores.postgres.writers import OTHERS_WRITE
 
 _LOOKS = 3
 _LOOK_SECONDS = 0.01
@@ -39,14 +41,14 @@ def ask(
         try:
             if attempt == ATTEMPTS:
                 with snapshot.connection.transaction():
-                    return _only_row(snapshot.connection, query)
+                    return only_row(snapshot.connection, query)
             with connect(conninfo) as connection:
                 for statement in read_at(snapshot.identifier):
                     connection.execute(statement)
                 is_gentle = gentler is not None and _others_write(connection)
                 if is_gentle:
                     connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
-                row = _only_row(connection, gentler if gentler and is_gentle else query)
+                row = only_row(connection, gentler if gentler and is_gentle else query)
                 connection.rollback()
                 return row
         except (psycopg.OperationalError, StoreUnavailable) as error:
@@ -85,18 +87,12 @@ def _others_write(connection: Any) -> bool:
     for look in range(_LOOKS):
         if look:
             time.sleep(_LOOK_SECONDS)
-        if _only_row(connection, f"SELECT {OTHERS_WRITE}")[0]:
+        if only_row(connection, f"SELECT {OTHERS_WRITE}")[0]:
             return True
     return False
 
 
-def _only_row(connection: Any, query: str) -> Sequence[Any]:
-    row: Sequence[Any] | None = connection.execute(query).fetchone()
-    assert row is not None, "such queries return a row"
-    return row
-
-
 def _unavailable(error: Exception, conninfo: str) -> StoreUnavailable:
-    reason = without_secrets(server_message(error), conninfo)
+    reason = safe_message(error, conninfo)
     hint = what_to_do(reason)  # with it, since whoever catches this keeps one text
     return StoreUnavailable(f"PostgreSQL: {reason}" + (f"; {hint}" if hint else ""))

@@ -7,21 +7,20 @@ snapshot holds ACCESS SHARE on every relation that is read, which only those com
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrub.errors import StoreUnavailable
 from scrub.stores.postgres.connections import (
     PIN_PATH,
+    Connection,
     connect,
+    only_row,
     require_psycopg,
-    server_message,
-    without_secrets,
+    safe_message,
 )
 from scrub.stores.postgres.quoting import literal
 
 if TYPE_CHECKING:
-    import psycopg
-
     from scrub.stores.postgres.relations import ServerRelation
 
 BEGIN_READING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -37,7 +36,7 @@ class SharedSnapshot:
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
-        self.connection: psycopg.Connection[Any] = connect(conninfo)
+        self.connection: Connection = connect(conninfo)
         self.connection.execute(BEGIN_READING)
         self._identifier: str | None = None
 
@@ -45,9 +44,8 @@ class SharedSnapshot:
     def identifier(self) -> str:
         """What another session gives to SET TRANSACTION SNAPSHOT; fixed by the first look."""
         if self._identifier is None:
-            row = self.connection.execute("SELECT pg_export_snapshot()").fetchone()
-            assert row is not None, "the function returns a row"
-            self._identifier = str(row[0])
+            (identifier,) = only_row(self.connection, "SELECT pg_export_snapshot()")
+            self._identifier = str(identifier)
         return self._identifier
 
     def cover(self, relations: Sequence["ServerRelation"]) -> None:
@@ -69,7 +67,7 @@ class SharedSnapshot:
                     hint="try again, or give the store a longer lock_timeout",
                 ) from error
             except psycopg.Error as error:
-                reason = without_secrets(server_message(error), self._conninfo)
+                reason = safe_message(error, self._conninfo)
                 raise StoreUnavailable(f"{relation.label}: {reason}") from error
         assert self.identifier
         for relation in relations:

@@ -3,22 +3,13 @@
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from scrub.errors import RelationMismatch
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.entry_parts import KeyColumn, SourceColumn
-from scrub.stores.postgres.equality import (
-    ABOVE,
-    AT_LEAST,
-    UP_TO,
-    equalities_of,
-    operators_of,
-)
+from scrub.stores.postgres.equality import ABOVE, AT_LEAST, UP_TO, equalities_of, operators_of
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.relations import ServerRelation
-
-if TYPE_CHECKING:
-    import psycopg
 
 _ORDERS = (ABOVE, AT_LEAST, UP_TO)
 
@@ -80,7 +71,7 @@ class Sources:
         return KeyColumn(identifier(name), self.columns[name].value_type, equality, *orders)
 
 
-def read_sources(connection: "psycopg.Connection[Any]", relation: ServerRelation) -> Sources:
+def read_sources(connection: Connection, relation: ServerRelation) -> Sources:
     rows = connection.execute(_COLUMNS, (relation.oid, relation.oid)).fetchall()
     return Sources(
         relation=relation,

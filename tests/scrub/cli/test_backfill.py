@@ -47,6 +47,23 @@ LEFT = """
 Scrub = Callable[..., int]
 
 
+@contextmanager
+def a_gate_that_cannot_look(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as once:
+        once.setattr("scrub.app.building.gate.run_check", lambda *_, **__: RESULTS["incomplete"]())
+        yield
+
+
+def output_of(scrub: Scrub, capsys: pytest.CaptureFixture[str], command: str) -> str:
+    assert scrub(command) == 0
+    return capsys.readouterr().out
+
+
+def refusal_of(scrub: Scrub, capsys: pytest.CaptureFixture[str], command: str) -> str:
+    assert scrub(command) == 2
+    return capsys.readouterr().err
+
+
 @pytest.fixture
 def shop(database: Database) -> Database:
     database.run(
@@ -152,8 +169,7 @@ def test_without_a_method_the_build_takes_the_one_that_suits_its_indexes(
 
 
 def test_a_preview_for_programs(scrub: Scrub, capsys: pytest.CaptureFixture[str]) -> None:
-    assert scrub("run orders by_customer --format json") == 0
-    plan = json.loads(capsys.readouterr().out)
+    plan = json.loads(output_of(scrub, capsys, "run orders by_customer --format json"))
     assert plan["plan"]["indexes"] == ["by_customer"]
     assert plan["plan"]["rows"] == 400
     assert plan["executed"] is False
@@ -211,8 +227,7 @@ def test_what_cannot_be_meant_is_refused_with_a_hint(
 def test_a_table_of_which_nothing_was_built(
     scrub: Scrub, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert scrub("status orders") == 0
-    assert "no index of this table was built by scrub" in capsys.readouterr().out
+    assert "no index of this table was built by scrub" in output_of(scrub, capsys, "status orders")
     for command in ("cancel orders", "drop orders by_email"):
         assert scrub(command) == scrub(f"{command} --execute") == 2
 
@@ -234,8 +249,7 @@ def test_a_preview_refuses_what_would_be_refused(
     preview = capsys.readouterr()
     assert preview.out == ""
     assert "hint: scrub backfill status orders shows what there is" in preview.err
-    assert scrub(f"{command} --execute") == 2
-    assert capsys.readouterr().err == preview.err
+    assert refusal_of(scrub, capsys, f"{command} --execute") == preview.err
 
 
 def test_a_preview_refuses_what_is_left_of_something_else(
@@ -243,8 +257,7 @@ def test_a_preview_refuses_what_is_left_of_something_else(
 ) -> None:
     """Not the index's own relation, but one that its build needs, too."""
     shop.run("CREATE TABLE orders__by_customer__recorded (id bigint)")
-    assert scrub("run orders by_customer") == 2
-    assert "orders__by_customer__recorded" in capsys.readouterr().err
+    assert "orders__by_customer__recorded" in refusal_of(scrub, capsys, "run orders by_customer")
     assert left_behind(shop) == ["orders__by_customer__recorded"]
 
 
@@ -252,8 +265,7 @@ def test_a_column_that_the_table_lacks_is_told_with_the_one_that_was_meant(
     catalog: Path, scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop.run("ALTER TABLE orders RENAME customer_id TO customer_ids")
-    assert scrub("run orders by_customer") == 2
-    errors = capsys.readouterr().err
+    errors = refusal_of(scrub, capsys, "run orders by_customer")
     assert "orders has no column customer_id" in errors
     assert "did you mean customer_ids?" in errors
 
@@ -273,8 +285,7 @@ def test_a_preview_tries_expressions_and_leaves_nothing(
     assert preview.out == ""
     assert "index by_v: the database cannot keep" in preview.err
     assert left_behind(shop) == []
-    assert scrub("run orders by_v --execute") == 2
-    assert capsys.readouterr().err == preview.err
+    assert refusal_of(scrub, capsys, "run orders by_v --execute") == preview.err
 
 
 def test_a_preview_names_only_what_would_go(
@@ -285,24 +296,48 @@ def test_a_preview_names_only_what_would_go(
     begun(catalog, "by_email")
     assert scrub("drop orders by_email") == 2, "it is still loading"
     capsys.readouterr()
-    assert scrub("cancel orders --format json") == 0
-    preview = json.loads(capsys.readouterr().out)
+    preview = json.loads(output_of(scrub, capsys, "cancel orders --format json"))
     assert preview["executed"] is False
     assert [build["indexes"] for build in preview["builds"]] == [["by_email"]]
     assert scrub("drop orders by_customer --format json") == 0
     assert json.loads(capsys.readouterr().out)["builds"][0]["indexes"] == ["by_customer"]
 
 
+IN_THE_WAY = {
+    "a relation in the place of the index": (
+        "CREATE TABLE orders__by_customer (x int)",
+        'a relation "public"."orders__by_customer" already exists',
+        "scrub backfill verify orders by_customer",
+        ["orders__by_customer"],
+    ),
+    "a table that cannot be read in order": (
+        "ALTER TABLE orders DROP CONSTRAINT orders_pkey",
+        "has no unique index on (id)",
+        'CREATE UNIQUE INDEX CONCURRENTLY ON "public"."orders" ("id")',
+        [],
+    ),
+}
+
+
 @pytest.mark.parametrize("execute", ["", "--execute"])
-def test_a_relation_in_the_place_of_the_index(
-    scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str], execute: str
+@pytest.mark.parametrize(
+    ("statement", "told", "hint", "left"), IN_THE_WAY.values(), ids=IN_THE_WAY.keys()
+)
+def test_what_is_in_the_way_is_refused_before_anything_is_made(
+    scrub: Scrub,
+    shop: Database,
+    capsys: pytest.CaptureFixture[str],
+    execute: str,
+    statement: str,
+    told: str,
+    hint: str,
+    left: list[str],
 ) -> None:
-    shop.run("CREATE TABLE orders__by_customer (x int)")
-    assert scrub(f"run orders by_customer {execute}") == 2
-    errors = capsys.readouterr().err
-    assert 'a relation "public"."orders__by_customer" already exists' in errors
-    assert "scrub backfill verify orders by_customer" in errors
-    assert left_behind(shop) == ["orders__by_customer"]
+    shop.run(statement)
+    errors = refusal_of(scrub, capsys, f"run orders by_customer {execute}")
+    assert told in errors
+    assert hint in errors
+    assert left_behind(shop) == left
 
 
 @pytest.mark.parametrize("execute", ["", "--execute"])
@@ -311,22 +346,10 @@ def test_an_index_that_scrub_built_already(
 ) -> None:
     begun(catalog)
     shop.run("UPDATE scrub_builds SET state = 'public'")
-    assert scrub(f"run orders by_customer {execute}") == 2
-    errors = capsys.readouterr().err
+    errors = refusal_of(scrub, capsys, f"run orders by_customer {execute}")
     assert "index by_customer of table orders is already built and public" in errors
     assert "scrub backfill verify orders by_customer" in errors
     assert "scrub backfill drop orders by_customer --execute" in errors
-
-
-@pytest.mark.parametrize("execute", ["", "--execute"])
-def test_a_table_that_cannot_be_read_in_order(
-    scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str], execute: str
-) -> None:
-    shop.run("ALTER TABLE orders DROP CONSTRAINT orders_pkey")
-    assert scrub(f"run orders by_customer {execute}") == 2
-    errors = capsys.readouterr().err
-    assert "has no unique index on (id)" in errors
-    assert 'CREATE UNIQUE INDEX CONCURRENTLY ON "public"."orders" ("id")' in errors
 
 
 def test_a_role_that_may_not_is_told_what_it_lacks(
@@ -368,14 +391,12 @@ def test_functions_that_everybody_may_use_are_told_and_renewed(
     """As those are that an earlier version of scrub made."""
     published(catalog, shop)
     shop.run("GRANT EXECUTE ON FUNCTION orders__by_customer__keep() TO PUBLIC")
-    assert scrub("status orders") == 0
-    told = capsys.readouterr().out
+    told = output_of(scrub, capsys, "status orders")
     assert "to be renewed: its functions may be used by everybody" in told
     assert "scrub backfill renew orders by_customer" in told
     assert scrub("renew orders by_customer") == 0
     assert "would get new functions. To do it, add --execute" in capsys.readouterr().out
-    assert scrub("status orders --format json") == 0
-    (found,) = json.loads(capsys.readouterr().out)["builds"]
+    (found,) = json.loads(output_of(scrub, capsys, "status orders --format json"))["builds"]
     assert found["to_renew"] == ["its functions may be used by everybody"]
     assert scrub("renew orders by_customer --execute --format json") == 0
     (found,) = json.loads(capsys.readouterr().out)["builds"]
@@ -396,8 +417,7 @@ def test_an_index_whose_column_is_gone_can_be_dropped(
 ) -> None:
     published(catalog, shop)
     shop.run("ALTER TABLE orders DROP COLUMN customer_id")
-    assert scrub("status orders") == 0
-    assert "to be checked: column customer_id is gone" in capsys.readouterr().out
+    assert "to be checked: column customer_id is gone" in output_of(scrub, capsys, "status orders")
     assert scrub("drop orders by_customer") == 0
     assert scrub("drop orders by_customer --execute") == 0
     assert left_behind(shop) == []
@@ -413,8 +433,7 @@ def test_index_and_functions_belong_to_the_role_that_is_named(
     shop.run(f"CREATE ROLE {role}")
     try:
         for missing in (f'GRANT SELECT ON "public"."orders" TO "{role}"',):
-            assert scrub(f"run orders by_customer --owner {role}") == 2
-            assert missing in capsys.readouterr().err
+            assert missing in refusal_of(scrub, capsys, f"run orders by_customer --owner {role}")
             shop.run(missing)
         assert scrub(f"run orders by_customer --owner {role}") == 0
         assert left_behind(shop) == []
@@ -488,8 +507,7 @@ def test_a_build_that_nobody_runs(
     catalog: Path, scrub: Scrub, shop: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun(catalog)
-    assert scrub("status orders") == 0
-    output = capsys.readouterr().out
+    output = output_of(scrub, capsys, "status orders")
     assert "by_customer of orders: beginning" in output
     assert "not running: scrub backfill resume orders" in output
     for command in ("run orders by_email", "run orders by_email --execute"):
@@ -561,8 +579,7 @@ def test_pace_and_pause_of_a_build_are_remembered(
     catalog: Path, scrub: Scrub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun(catalog)
-    assert scrub("adjust orders --rows-per-second 5000 --pause") == 0
-    output = capsys.readouterr().out
+    output = output_of(scrub, capsys, "adjust orders --rows-per-second 5000 --pause")
     assert "allowed: 5,000 rows/s" in output
     assert "paused" in output
     assert scrub("adjust orders --rows-per-second 0 --go-on --format json") == 0
@@ -633,14 +650,12 @@ def test_several_indexes_are_built_used_verified_and_dropped(
     shop.run("UPDATE orders SET customer_id = 99 WHERE id = 5", "DELETE FROM orders WHERE id = 6")
     assert shop.rows("SELECT id FROM orders__by_customer WHERE customer_id = 99") == [(5,)]
 
-    assert scrub("status orders --format json") == 0
-    found = json.loads(capsys.readouterr().out)["builds"]
+    found = json.loads(output_of(scrub, capsys, "status orders --format json"))["builds"]
     assert sorted(build["indexes"][0] for build in found) == ["by_customer", "by_email"]
     assert {build["state"] for build in found} == {"public"}
     assert {(build["rows"], build["entries"]) for build in found} == {(400, 400)}
 
-    assert scrub("run orders by_email --execute") == 2
-    assert "scrub backfill verify" in capsys.readouterr().err
+    assert "scrub backfill verify" in refusal_of(scrub, capsys, "run orders by_email --execute")
 
     assert scrub("verify orders by_customer by_email --format json") == 0
     assert json.loads(capsys.readouterr().out)["status"] == "clean"
@@ -684,8 +699,7 @@ def test_rows_that_share_a_unique_key_are_named_and_everything_is_taken_back(
     assert "email=same@x.org" in output
     assert left_behind(shop) == []
     shop.run("UPDATE orders SET email = 'other@x.org' WHERE id = 17")
-    assert scrub("status orders --format json") == 0
-    (build,) = json.loads(capsys.readouterr().out)["builds"]
+    (build,) = json.loads(output_of(scrub, capsys, "status orders --format json"))["builds"]
     assert build["state"] == "reversed"
     assert "same@x.org" in build["failure"]
     assert scrub(f"run orders by_email --method {method} --execute") == 0
@@ -704,8 +718,7 @@ def test_a_transaction_that_stays_open_is_named_and_the_build_resumed_without_it
         assert "more seconds; what was done stays done: scrub backfill resume orders" in errors
         assert scrub("status orders") == 0
         assert f"writing now: session {writer.info.backend_pid} of" in capsys.readouterr().out
-    assert scrub("resume orders") == 0
-    assert "public" in capsys.readouterr().out
+    assert "public" in output_of(scrub, capsys, "resume orders")
     assert scrub("resume orders") == 2
 
 
@@ -717,8 +730,7 @@ def test_a_check_that_cannot_look_leaves_the_build_to_be_resumed(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with monkeypatch.context() as once:
-        once.setattr("scrub.app.building.gate.run_check", lambda *_, **__: RESULTS["incomplete"]())
+    with a_gate_that_cannot_look(monkeypatch):
         assert scrub("run orders by_customer --execute") == 3
     errors = capsys.readouterr().err
     assert "could not look at everything" in errors
@@ -734,8 +746,7 @@ def test_a_build_that_runs_is_watched_slowed_paused_and_let_go(
 ) -> None:
     run = Run(catalog, spark, "by_customer", rows_per_second=60)
     until(lambda: loaded(shop) > 0)
-    assert scrub("status orders") == 0
-    output = capsys.readouterr().out
+    output = output_of(scrub, capsys, "status orders")
     assert "by_customer of orders: being loaded (backfilling)" in output
     assert "of about 400 rows" in output
     assert "rows/s" in output
@@ -747,8 +758,7 @@ def test_a_build_that_runs_is_watched_slowed_paused_and_let_go(
     assert scrub("resume orders") == 3
     assert "another process runs a build" in capsys.readouterr().err
 
-    assert scrub("adjust orders --pause --format json") == 0
-    (build,) = json.loads(capsys.readouterr().out)["builds"]
+    (build,) = json.loads(output_of(scrub, capsys, "adjust orders --pause --format json"))["builds"]
     assert build["paused"]
     time.sleep(1.0)  # the chunks that were being put
     rows = loaded(shop)

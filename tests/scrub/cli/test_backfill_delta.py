@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 
 from scrub.cli import main
 from tests.reports.results import RESULTS
+from tests.scrub.cli.test_backfill import a_gate_that_cannot_look
 from tests.scrub.stores.delta.delta_ground import DeltaGround, rows_of
 
 pytestmark = pytest.mark.spark
@@ -90,8 +91,7 @@ def test_programs_read_of_a_run_what_status_says_afterwards(
 def test_an_incomplete_look_at_the_gate_exits_with_3(
     scrub: Scrub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as once:
-        once.setattr("scrub.app.building.gate.run_check", lambda *_, **__: RESULTS["incomplete"]())
+    with a_gate_that_cannot_look(monkeypatch):
         assert scrub("run orders by_status --execute") == 3
     output = capsys.readouterr().out
     assert "by_status of orders: loaded, and not published (validating)" in output

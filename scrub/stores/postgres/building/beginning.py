@@ -2,13 +2,12 @@
 """Beginning a build: everything it needs is made in one transaction, or nothing is."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.build import Method, State, duties_in
 from scrub.model.table import Index, Table
 from scrub.stores.postgres.briefly import Brief, briefly, patience
-from scrub.stores.postgres.building.build import EXCLUSIVE_MILLISECONDS
 from scrub.stores.postgres.building.builds import Builds
 from scrub.stores.postgres.building.free_names import demand_free
 from scrub.stores.postgres.building.functions import making
@@ -16,8 +15,9 @@ from scrub.stores.postgres.building.ownership import demand_able, giving, owner_
 from scrub.stores.postgres.building.relations_made import creating
 from scrub.stores.postgres.building.triggers import creating_triggers
 from scrub.stores.postgres.connections import (
-    SEARCH_PATH,
+    PIN_PATH_LOCALLY,
     SEE_ALL_ROWS,
+    Connection,
     require_psycopg,
     server_message,
 )
@@ -31,9 +31,6 @@ from scrub.stores.postgres.relations import (
     leaves_of,
     size_of,
 )
-
-if TYPE_CHECKING:
-    import psycopg
 
 _BYTES_PER_ROW_GUESSED = 100
 _SECONDS_UNSEEN = 60.0  # for relations that nobody else knows of yet
@@ -56,7 +53,7 @@ _OF_OTHERS = """
 
 
 def entries_of(
-    connection: "psycopg.Connection[Any]", schema: str, table: Table, indexes: Sequence[Index]
+    connection: Connection, schema: str, table: Table, indexes: Sequence[Index]
 ) -> tuple[EntrySql, ...]:
     """The indexes in the server's words; raises what cannot be built, and why."""
     relation = find_relation(connection, schema, table.relation)
@@ -64,77 +61,67 @@ def entries_of(
     return tuple(entry_sql(connection, schema, table, index) for index in indexes)
 
 
-def begin(
-    connection: "psycopg.Connection[Any]",
-    schema: str,
-    table: Table,
-    entries: Sequence[EntrySql],
-    method: Method,
-    rows_per_second: int | None,
-    owner: str | None = None,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class NewBuild:
+    """A build that is to begin."""
+
+    schema: str
+    owner: str | None  # of all that is made; that of the table, unless another is named
+    table: Table
+    method: Method
+    entries: tuple[EntrySql, ...]
+
+    def relation(self, connection: Connection) -> ServerRelation:
+        return find_relation(connection, self.schema, self.table.relation)
+
+
+def begin(connection: Connection, new: NewBuild, rows_per_second: int | None) -> int:
     """Make relations, functions and triggers, and record the build. Raises GaveWay.
 
-    All of it, but not the record, belongs to the owner: of the table, unless another is named.
+    All of it, but not the record, belongs to the owner.
     """
-    builds = Builds(schema)
-    relation = find_relation(connection, schema, table.relation)
+    builds = Builds(new.schema)
+    relation = new.relation(connection)
     leaves = leaves_of(connection, relation)
     patient = patience(connection)
     with briefly(connection, _SECONDS_UNSEEN) as brief:
         brief.execute(f"SET LOCAL lock_timeout = {int(patient * 1000)}")
         builds.create(connection)
-        _make(brief, relation, table, entries, method, owner)
-        # Last, and briefly: writers queue behind whoever waits for this lock.
+        _make(brief, relation, new)
         brief.live(patient)
-        brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
-        brief.execute(f"LOCK TABLE {relation.sql} IN SHARE ROW EXCLUSIVE MODE")
-        for entry in entries:
+        brief.keep_writers_out(relation.sql)  # last, and briefly
+        for entry in new.entries:
             for statement in creating_triggers(entry, relation, leaves):
                 brief.execute(statement)
-        names = [entry.index for entry in entries]
+        names = [entry.index for entry in new.entries]
         expected = _rows_expected(connection, leaves)
-        return builds.add(connection, table.name, names, method, expected, rows_per_second)
+        return builds.add(connection, new.table.name, names, new.method, expected, rows_per_second)
 
 
-def rehearse(
-    connection: "psycopg.Connection[Any]",
-    schema: str,
-    table: Table,
-    entries: Sequence[EntrySql],
-    method: Method,
-    owner: str | None = None,
-) -> None:
+def rehearse(connection: Connection, new: NewBuild) -> None:
     """Refuse what `begin` would: all but triggers is made, and taken back at once."""
-    relation = find_relation(connection, schema, table.relation)
+    relation = new.relation(connection)
     with connection.transaction(force_rollback=True):
-        _make(Brief(connection), relation, table, entries, method, owner)
+        _make(Brief(connection), relation, new)
 
 
-def _make(
-    brief: Brief,
-    relation: ServerRelation,
-    table: Table,
-    entries: Sequence[EntrySql],
-    method: Method,
-    owner: str | None,
-) -> None:
+def _make(brief: Brief, relation: ServerRelation, new: NewBuild) -> None:
     """Relations and functions, which nobody else knows of yet."""
-    duties = duties_in(method, State.DELETE_ONLY)
-    owner = owner or owner_of(brief.connection, relation.oid)
-    demand_able(brief.connection, owner, relation, entries[0].schema)
+    duties = duties_in(new.method, State.DELETE_ONLY)
+    owner = new.owner or owner_of(brief.connection, relation.oid)
+    demand_able(brief.connection, owner, relation, new.schema)
     version = brief.connection.info.server_version
-    brief.execute(f"SET LOCAL search_path = {SEARCH_PATH}")
-    for entry in entries:
-        _demand_absent(brief.connection, table, entry)
+    brief.execute(PIN_PATH_LOCALLY)
+    for entry in new.entries:
+        _demand_absent(brief.connection, new.table, entry)
         _demand_immutable(brief, entry)
-        for statement in creating(entry, version, method):
+        for statement in creating(entry, version, new.method):
             brief.execute(statement)
         for statement in making(entry, duties, anew=True):
             brief.execute(statement)
     leaves = leaves_of(brief.connection, relation)
-    _demand_owned(brief.connection, entries[0].schema, table, [relation, *leaves])
-    for entry in entries:
+    _demand_owned(brief.connection, new.schema, new.table, [relation, *leaves])
+    for entry in new.entries:
         for statement in giving(entry, owner, entry.helpers):
             brief.execute(statement)
 
@@ -148,10 +135,7 @@ def rights_needed(schema: str, table: Table) -> str:
 
 
 def _demand_owned(
-    connection: "psycopg.Connection[Any]",
-    schema: str,
-    table: Table,
-    relations: Sequence[ServerRelation],
+    connection: Connection, schema: str, table: Table, relations: Sequence[ServerRelation]
 ) -> None:
     """Triggers that fire always, whoever writes, are for owners to create."""
     row = connection.execute(_OF_OTHERS, ([relation.oid for relation in relations],)).fetchone()
@@ -162,9 +146,7 @@ def _demand_owned(
         )
 
 
-def _demand_buildable(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation, table: Table
-) -> None:
+def _demand_buildable(connection: Connection, relation: ServerRelation, table: Table) -> None:
     if relation.kind not in (TABLE, PARTITIONED):
         raise RelationMismatch(f"{relation.label} is not a table, so no index can be kept on it")
     if relation.is_filtered:
@@ -190,7 +172,7 @@ def _demand_buildable(
         )
 
 
-def _demand_absent(connection: "psycopg.Connection[Any]", table: Table, entry: EntrySql) -> None:
+def _demand_absent(connection: Connection, table: Table, entry: EntrySql) -> None:
     """Refuse to build where something is already."""
     row = connection.execute("SELECT to_regclass(%s)", (entry.relation,)).fetchone()
     if row is None or row[0] is None:
@@ -208,7 +190,7 @@ def _demand_absent(connection: "psycopg.Connection[Any]", table: Table, entry: E
     )
 
 
-def _is_built(connection: "psycopg.Connection[Any]", table: Table, entry: EntrySql) -> bool:
+def _is_built(connection: Connection, table: Table, entry: EntrySql) -> bool:
     builds = Builds(entry.schema).of_table(connection, table.name)
     return any(of.indexes == (entry.index,) and of.state is State.PUBLIC for of in builds)
 
@@ -235,7 +217,7 @@ def _demand_immutable(brief: Brief, entry: EntrySql) -> None:
     brief.execute(f"DROP TABLE {trial}")
 
 
-def _rows_expected(connection: "psycopg.Connection[Any]", leaves: Sequence[ServerRelation]) -> int:
+def _rows_expected(connection: Connection, leaves: Sequence[ServerRelation]) -> int:
     """The planner's estimate, or what the size suggests."""
     return sum(
         size_of(connection, leaf) // _BYTES_PER_ROW_GUESSED if leaf.rows is None else leaf.rows

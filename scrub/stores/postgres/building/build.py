@@ -1,42 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """One build in PostgreSQL: its steps, each a transaction of its own."""
 
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
-from scrub.model.build import Method, State, duties_in
-from scrub.stores.building import LOAD, Blocker, Clash, GaveWay, Step, Superseded
-from scrub.stores.postgres.blocking import blockers_of
-from scrub.stores.postgres.briefly import Brief
-from scrub.stores.postgres.building import merging, suspects
-from scrub.stores.postgres.building.builds import Build, Builds, Range
-from scrub.stores.postgres.building.chunks import ChunkSql, clashes, put
-from scrub.stores.postgres.building.functions import making, resting
-from scrub.stores.postgres.building.loading import Loading, Undone, clashes_told
-from scrub.stores.postgres.building.place import BuildPlace
+from scrub.model.build import Method, State
+from scrub.stores.building import LOAD, Blocker, Clash, GaveWay, Step
+from scrub.stores.postgres.blocking import writers_of
+from scrub.stores.postgres.building.builds import Build, Builds
+from scrub.stores.postgres.building.functions import compiling
+from scrub.stores.postgres.building.last_looks import LastLooks
+from scrub.stores.postgres.building.loading import Loading, Undone
+from scrub.stores.postgres.building.merging import Merging
+from scrub.stores.postgres.building.place import BuildPlace, OpenBuild
 from scrub.stores.postgres.building.relations_made import (
     dropping,
-    finishing,
     identifying_late,
     is_identified_late,
 )
 from scrub.stores.postgres.building.session import BuildSession
 from scrub.stores.postgres.building.triggers import dropping_triggers
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import literal
 from scrub.stores.postgres.relations import find_relation, leaves_of
 
-if TYPE_CHECKING:
-    import psycopg
-
-EXCLUSIVE_MILLISECONDS = 100
-"""How long the builder queues for a lock that writers would have to queue behind."""
-
-
 _SAMPLED_ROWS = 50_000  # of whole pages, so of some hundred places
-_ALL = 1_000_000
 
 
 class PostgresBuild:
@@ -46,10 +35,13 @@ class PostgresBuild:
         self.place = place
         self.builds = Builds(place.schema)
         self.session = BuildSession(place.conninfo)
-        self.loading = Loading(place, self.builds, self.session, puts_plainly)
+        self._own = OpenBuild(place, self.builds, self.session)
+        self.loading = Loading(self._own, puts_plainly)
+        self._merging = Merging(self._own)
+        self._last_looks = LastLooks(self._own)
 
     @property
-    def connection(self) -> "psycopg.Connection[Any]":
+    def connection(self) -> Connection:
         return self.session.connection
 
     def close(self) -> None:
@@ -62,7 +54,7 @@ class PostgresBuild:
     @property
     def record(self) -> Build:
         with self.session.watched():
-            return self.builds.get(self.connection, self.place.build)
+            return self._own.record()
 
     @property
     def state(self) -> State:
@@ -71,7 +63,7 @@ class PostgresBuild:
     @property
     def paused(self) -> bool:
         record = self.record
-        self._demand_runner(record)  # else a build that rests could not be taken over
+        self._own.demand_runner(record)  # else a build that rests could not be taken over
         return record.paused
 
     @property
@@ -87,8 +79,8 @@ class PostgresBuild:
         if state is State.MERGE_DELETE_ONLY:
             self._identify_entries()
         with self.session.watched(), self.connection.transaction():
-            self._demand_runner()
-            for statement in self._functions(state):
+            self._own.demand_runner()
+            for statement in compiling(self.place, state):
                 self.connection.execute(statement)
             self.builds.change(self.connection, self.place.build, state=state, failure=failure)
         if state is State.VALIDATING:
@@ -108,7 +100,7 @@ class PostgresBuild:
     def _identify_entries(self) -> None:
         """From now on writers must find them. Nobody but us is there yet, or else goes first."""
         with self.session.watched():
-            self._demand_runner()
+            self._own.demand_runner()
             for entry in self.place.entries:
                 if not is_identified_late(entry, self.method) or self._is_identified(entry):
                     continue
@@ -121,20 +113,10 @@ class PostgresBuild:
         query = "SELECT 1 FROM pg_index WHERE indrelid = %s::regclass AND indisunique"
         return self.connection.execute(query, (entry.relation,)).fetchone() is not None
 
-    def _functions(self, state: State) -> Iterator[str]:
-        if state is State.REVERSING:
-            for names in self.place.made:
-                yield from resting(names)
-            return
-        for entry in self.place.entries:
-            yield from making(entry, duties_in(self.method, state))
-
     def blockers(self) -> list[Blocker]:
         with self.session.watched():
-            self._demand_runner()
-            table = find_relation(self.connection, self.place.schema, self.place.table_relation)
-            leaves = leaves_of(self.connection, table)
-            return blockers_of(self.connection, [table.oid, *(leaf.oid for leaf in leaves)])
+            self._own.demand_runner()
+            return writers_of(self.connection, self.place.schema, self.place.table_relation)
 
     def plan_load(self, ranges: int) -> None:
         with self.session.watched(), self.connection.transaction():
@@ -146,7 +128,7 @@ class PostgresBuild:
         entry = self.place.entries[0]
         keys = ", ".join(key.name for key in entry.primary_key)
         texts = ", ".join(key.text for key in entry.primary_key)
-        expected = self.builds.get(self.connection, self.place.build).rows_expected
+        expected = self._own.record().rows_expected
         percent = min(100.0, max(0.01, 100.0 * _SAMPLED_ROWS / max(expected, 1)))
         sampled = self.connection.execute(
             f"SELECT ARRAY[{texts}] FROM {entry.table} TABLESAMPLE SYSTEM ({percent}) "
@@ -157,11 +139,7 @@ class PostgresBuild:
 
     def plan_merge(self) -> None:
         with self.session.watched(), self.connection.transaction():
-            for entry in self.place.entries:
-                row = self.connection.execute(merging.last_number(entry)).fetchone()
-                assert row is not None, "an aggregate gives a row"
-                borders = [["0"], [str(row[0])]]
-                self.builds.add_ranges(self.connection, self.place.build, entry.index, borders)
+            self._merging.plan()
 
     def unfinished(self, phase: str) -> list[int]:
         with self.session.watched():
@@ -188,115 +166,25 @@ class PostgresBuild:
         return self.loading.step(number, rows)
 
     def merge_step(self, index: str, number: int, rows: int) -> Step:
-        """Lock records, then copy them; as many are there as were listed a moment ago."""
-        entry = next(entry for entry in self.place.entries if entry.index == index)
-        with self.session.watched():
-            of = self.builds.range(self.connection, self.place.build, index, number)
-        assert of.position is not None, "a merge begins before the first record"
-        assert of.upper_key is not None, "a merge ends with the last record at its start"
-        after, up_to = int(of.position[0]), int(of.upper_key[0])
-
-        def count_giving_way() -> None:
-            self.builds.gave_way(self.connection, self.place.build, index, number)
-
-        with self.session.watched(count_giving_way), self.session.briefly(durable=False) as brief:
-            numbers = brief.execute(merging.listing(entry, after, up_to, rows)).fetchone()[0] or []
-            if numbers:
-                locked = brief.execute(merging.locking(entry, numbers)).fetchall()
-                if len(locked) != len(numbers):
-                    raise StoreUnavailable(
-                        f"index {index}: records of the temporary index are missing, so "
-                        "changes of writers may be lost",
-                        hint="cancel the build and run it again",
-                    )
-                self._copy(brief, entry, numbers)
-            finished = len(numbers) < rows
-            self._merged(brief, of, numbers, finished)
-            record = self.builds.get(self.connection, self.place.build)
-        self._demand_runner(record)
-        return Step(
-            rows=len(numbers),
-            entries=len(numbers),
-            finished=finished,
-            rows_per_second=record.rows_per_second,
-            paused=record.paused,
-        )
-
-    def _copy(self, brief: Brief, entry: EntrySql, numbers: Sequence[int]) -> None:
-        for arbiter in entry.arbiters:
-            if arbiter.owners_may_differ:
-                brief.execute(merging.suspecting(entry, arbiter, numbers))
-        for arbiter in entry.arbiters:
-            brief.execute(merging.copying(entry, arbiter, numbers))
-
-    def _merged(self, brief: Brief, of: Range, numbers: Sequence[int], finished: bool) -> None:
-        position = [str(max(numbers))] if numbers else list(of.position or ())
-        brief.execute(
-            f"UPDATE {self.builds.ranges} SET position = %s, done = %s, rows = rows + %s, "
-            "entries = entries + %s, fast = fast + 1 "
-            "WHERE build = %s AND phase = %s AND number = %s",
-            (position, finished, len(numbers), len(numbers), self.place.build, of.phase, of.number),
-        )
+        return self._merging.step(index, number, rows)
 
     def clear_step(self, rows: int) -> Step:
-        cleared = 0
-        with self.session.watched(), self.session.briefly(durable=False) as brief:
-            for entry in self.place.entries:
-                cleared += self._clear(brief, entry, rows)
-        return Step(rows=cleared, finished=not cleared)
-
-    @staticmethod
-    def _clear(brief: Brief, entry: EntrySql, rows: int) -> int:
-        """By their index: of a new table the server knows nothing, and would read all of it."""
-        brief.execute("SET LOCAL enable_seqscan = off")
-        cleared: int = brief.execute(suspects.clearing(entry, rows)).rowcount
-        brief.execute("SET LOCAL enable_seqscan TO DEFAULT")
-        return cleared
+        return self._last_looks.clear_step(rows)
 
     def verify_step(self, rows: int) -> Step:
-        found: list[Clash] = []
-        taken = 0
-        try:
-            with self.session.watched(), self.session.briefly(durable=False) as brief:
-                for entry in self.place.entries:
-                    if entry.unique:
-                        taken += self._verify(brief, entry, rows, found)
-                if found:
-                    raise Undone
-        except Undone:
-            pass
-        return Step(rows=taken, finished=not taken, clashes=tuple(found))
-
-    def _verify(self, brief: Brief, entry: EntrySql, rows: int, found: list[Clash]) -> int:
-        keys = sorted(set(brief.execute(suspects.taking(entry, rows)).fetchall()))
-        if not keys:
-            return 0
-        brief.execute(suspects.locking(entry, keys))
-        source = suspects.entries_of(entry, keys)
-        for arbiter in entry.arbiters:
-            statement = put(entry, arbiter, source, ChunkSql.same_or_tombstone(entry))
-            brief.execute(statement)
-            found += clashes_told(brief, entry, clashes(entry, arbiter, source))
-        return len(keys)
+        return self._last_looks.verify_step(rows)
 
     def publish(self) -> tuple[Clash, ...]:
         """With writers kept out for a moment, so that none is between two states."""
         found: list[Clash] = []
-        try:
-            with self.session.watched(), self.session.briefly() as brief:
-                self._demand_runner()
-                self._keep_writers_out(brief, "SHARE ROW EXCLUSIVE")
-                for entry in self.place.entries:
-                    self._clear(brief, entry, _ALL)
-                    if entry.unique and self._verify(brief, entry, _ALL, found) and found:
-                        raise Undone
-                    for statement in finishing(entry):
-                        brief.execute(statement)
-                for statement in self._functions(State.PUBLIC):
-                    brief.execute(statement)
-                self.builds.publish(self.connection, self.place.build)
-        except Undone:
-            pass
+        with suppress(Undone), self.session.watched(), self.session.briefly() as brief:
+            self._own.demand_runner()
+            table = find_relation(self.connection, self.place.schema, self.place.table_relation)
+            brief.keep_writers_out(table.sql)
+            self._last_looks.at_everything(brief, found)
+            for statement in compiling(self.place, State.PUBLIC):
+                brief.execute(statement)
+            self.builds.publish(self.connection, self.place.build)
         return tuple(found)
 
     def reverse(self) -> None:
@@ -304,18 +192,8 @@ class PostgresBuild:
         with self.session.watched(), self.session.briefly() as brief:
             table = find_relation(self.connection, self.place.schema, self.place.table_relation)
             leaves = leaves_of(self.connection, table)
-            self._keep_writers_out(brief, "ACCESS EXCLUSIVE")
+            brief.keep_writers_out(table.sql, "ACCESS EXCLUSIVE")
             for names in self.place.made:
                 for statement in (*dropping_triggers(names, table, leaves), *dropping(names)):
                     brief.execute(statement)
             self.builds.change(self.connection, self.place.build, state=State.REVERSED)
-
-    def _keep_writers_out(self, brief: Brief, mode: str) -> None:
-        brief.execute(f"SET LOCAL lock_timeout = {EXCLUSIVE_MILLISECONDS}")
-        table = find_relation(self.connection, self.place.schema, self.place.table_relation)
-        brief.execute(f"LOCK TABLE {table.sql} IN {mode} MODE")
-
-    def _demand_runner(self, record: Build | None = None) -> None:
-        found = record or self.builds.get(self.connection, self.place.build)
-        if found.runner != self.place.runner:
-            raise Superseded(f"build {self.place.build} is run by another process")

@@ -6,52 +6,25 @@ finds it so.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.model.build import Method, State
-from scrub.stores.postgres.own_relations import demand_own
+from scrub.stores.building import LOAD
+from scrub.stores.postgres.connections import Connection, only_row
+from scrub.stores.postgres.own_relations import are_there, demand_own
 from scrub.stores.postgres.quoting import literal, qualified
 
-if TYPE_CHECKING:
-    import psycopg
-
 _BUILDS, _RANGES = "scrub_builds", "scrub_build_ranges"
-_BUILD_COLUMNS = (
-    "id",
-    "table_name",
-    "indexes",
-    "method",
-    "state",
-    "runner",
-    "rows_expected",
-    "rows_per_second",
-    "paused",
-    "failure",
-    "started",
-    "changed",
-)
-_RANGE_COLUMNS = (
-    "phase",
-    "number",
-    "lower_key",
-    "upper_key",
-    "position",
-    "done",
-    "rows",
-    "entries",
-    "fast",
-    "slow",
-    "retried",
-    "conflicts",
-)
+_SUMMED = ("rows", "fast", "slow", "retried", "conflicts")
+_TOTAL = -1  # the number of the range that stands for all of a load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """One build, of one or more indexes of a table."""
+    """One build, of one or more indexes of a table: a row of its relation."""
 
     id: int
     table_name: str
@@ -69,7 +42,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """A stretch of the table's primary key, or of a temporary index's numbers."""
+    """A stretch of the table's primary key, or of a temporary index's numbers: a row, too."""
 
     phase: str  # "load", or the index whose records are merged
     number: int
@@ -85,6 +58,10 @@ class Range:
     conflicts: int
 
 
+_BUILD_COLUMNS = tuple(field.name for field in fields(Build))
+_RANGE_COLUMNS = tuple(field.name for field in fields(Range))
+
+
 class Builds:
     """The builds of one schema."""
 
@@ -93,7 +70,7 @@ class Builds:
         self.ranges = qualified(schema, _RANGES)
         self._schema = schema
 
-    def create(self, connection: "psycopg.Connection[Any]") -> None:
+    def create(self, connection: Connection) -> None:
         """Make the relations, unless they are there; one transaction at a time may do so."""
         connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self.builds,))
         connection.execute(
@@ -120,15 +97,13 @@ class Builds:
         )
         demand_own(connection, self.builds, self.ranges)
 
-    def are_there(self, connection: "psycopg.Connection[Any]") -> bool:
+    def are_there(self, connection: Connection) -> bool:
         """Refuses those of a stranger: to read his view is to run what is in it."""
-        demand_own(connection, self.builds, self.ranges)
-        row = connection.execute("SELECT to_regclass(%s)", (self.builds,)).fetchone()
-        return row is not None and row[0] is not None
+        return are_there(connection, self.builds, self.ranges)
 
     def add(
         self,
-        connection: "psycopg.Connection[Any]",
+        connection: Connection,
         table: str,
         indexes: Sequence[str],
         method: Method,
@@ -136,26 +111,26 @@ class Builds:
         rows_per_second: int | None,
     ) -> int:
         """A build in its first state."""
-        row = connection.execute(
+        (build,) = only_row(
+            connection,
             f"INSERT INTO {self.builds} "
             "(table_name, indexes, method, state, rows_expected, rows_per_second) "
             "VALUES (%s, %s, %s, %s, %s, %s) RETURNING id",
             (table, list(indexes), method, State.DELETE_ONLY, rows_expected, rows_per_second),
-        ).fetchone()
-        assert row is not None, "RETURNING gives the row"
-        return int(row[0])
+        )
+        return int(build)
 
-    def get(self, connection: "psycopg.Connection[Any]", build: int) -> Build:
+    def get(self, connection: Connection, build: int) -> Build:
         (found,) = self._select(connection, "WHERE id = %s", (build,))
         return found
 
-    def of_table(self, connection: "psycopg.Connection[Any]", table: str) -> list[Build]:
+    def of_table(self, connection: Connection, table: str) -> list[Build]:
         """The builds of a table, the latest first."""
         if not self.are_there(connection):
             return []
         return self._select(connection, "WHERE table_name = %s ORDER BY id DESC", (table,))
 
-    def change(self, connection: "psycopg.Connection[Any]", build: int, **values: object) -> None:
+    def change(self, connection: Connection, build: int, **values: object) -> None:
         """Set columns of a build."""
         names = ", ".join(f"{name} = %s" for name in values)
         connection.execute(
@@ -163,7 +138,7 @@ class Builds:
             (*values.values(), build),
         )
 
-    def publish(self, connection: "psycopg.Connection[Any]", build: int) -> None:
+    def publish(self, connection: Connection, build: int) -> None:
         """From now on each index has a life of its own, so each gets a record of its own."""
         connection.execute(
             f"INSERT INTO {self.builds} (table_name, indexes, method, state, rows_expected, "
@@ -179,7 +154,7 @@ class Builds:
 
     def add_ranges(
         self,
-        connection: "psycopg.Connection[Any]",
+        connection: Connection,
         build: int,
         phase: str,
         borders: Sequence[Sequence[str] | None],
@@ -198,7 +173,7 @@ class Builds:
             )
 
     def ranges_of(
-        self, connection: "psycopg.Connection[Any]", build: int, phase: str | None = None
+        self, connection: Connection, build: int, phase: str | None = None
     ) -> list[Range]:
         rows = connection.execute(
             f"SELECT {', '.join(_RANGE_COLUMNS)} FROM {self.ranges} "
@@ -207,19 +182,12 @@ class Builds:
         )
         return [_range(dict(zip(_RANGE_COLUMNS, row, strict=True))) for row in rows]
 
-    def range(
-        self, connection: "psycopg.Connection[Any]", build: int, phase: str, number: int
-    ) -> Range:
+    def range(self, connection: Connection, build: int, phase: str, number: int) -> Range:
         found = self.ranges_of(connection, build, phase)
         return next(of for of in found if of.number == number)
 
     def gave_way(
-        self,
-        connection: "psycopg.Connection[Any]",
-        build: int,
-        phase: str,
-        number: int,
-        unless: str = "false",
+        self, connection: Connection, build: int, phase: str, number: int, unless: str = "false"
     ) -> None:
         """Count a chunk that others were in the way of; `unless` is another reason, in SQL."""
         connection.execute(
@@ -244,12 +212,10 @@ class Builds:
             f"(runner <> {literal(runner)} OR state = {literal(State.REVERSING)}))"
         )
 
-    def remove(self, connection: "psycopg.Connection[Any]", build: int) -> None:
+    def remove(self, connection: Connection, build: int) -> None:
         connection.execute(f"DELETE FROM {self.builds} WHERE id = %s", (build,))
 
-    def _select(
-        self, connection: "psycopg.Connection[Any]", where: str, values: Sequence[object]
-    ) -> list[Build]:
+    def _select(self, connection: Connection, where: str, values: Sequence[object]) -> list[Build]:
         query = f"SELECT {', '.join(_BUILD_COLUMNS)} FROM {self.builds} {where}"
         return [
             _build(dict(zip(_BUILD_COLUMNS, row, strict=True)))
@@ -277,3 +243,35 @@ def _range(row: Mapping[str, Any]) -> Range:
 
 def _listed(key: Sequence[str] | None) -> list[str] | None:
     return None if key is None else list(key)
+
+
+def share_counts(
+    connection: Connection, builds: Builds, first: Build, entries: Mapping[str, int]
+) -> dict[str, Build]:
+    """Give the record of each index its own counts; the first one has those of all until then.
+
+    Rows and chunks are those of the load, which was one for all. Entries are counted by whoever
+    checked the indexes: the load adds up those of all indexes.
+    """
+    found = reversed(builds.of_table(connection, first.table_name))
+    records = {of.indexes[0]: of for of in found if of.state is State.PUBLIC}
+    sums = ", ".join(f"sum({name})" for name in _SUMMED)
+    with connection.transaction():
+        for index in entries.keys() & records.keys():  # others were dropped in this moment
+            record = records[index].id
+            connection.execute(
+                f"INSERT INTO {builds.ranges} "
+                f"(build, phase, number, done, entries, {', '.join(_SUMMED)}) "
+                f"SELECT %s, phase, %s, true, %s, {sums} FROM {builds.ranges} "
+                "WHERE build = %s AND phase = %s AND number <> %s GROUP BY phase",
+                (record, _TOTAL, entries[index], first.id, LOAD, _TOTAL),
+            )
+            connection.execute(
+                f"UPDATE {builds.ranges} SET build = %s WHERE build = %s AND phase = %s",
+                (record, first.id, index),
+            )
+        connection.execute(
+            f"DELETE FROM {builds.ranges} WHERE build = %s AND phase = %s AND number <> %s",
+            (first.id, LOAD, _TOTAL),
+        )
+    return records

@@ -28,7 +28,7 @@ FORM = 2
 _NOTE = "-- scrub: "
 _EQUAL = "OPERATOR(pg_catalog.=)"
 
-SETTINGS = f"SET search_path = {SEARCH_PATH} SET row_security = off"
+_SETTINGS = f"SET search_path = {SEARCH_PATH} SET row_security = off"
 """Of the functions: names are found nowhere else, and no policy of the table's owner is run."""
 
 MAY_READ = f"""(
@@ -50,7 +50,7 @@ _WIDENED = f"""
 """
 
 
-def note_of(entry: EntrySql) -> str:
+def _note_of(entry: EntrySql) -> str:
     """What a function says of itself, for those who look whether it still fits."""
     said = {
         "form": FORM,
@@ -100,10 +100,10 @@ class Firing:
         END IF;
     END IF;
     IF own IS NULL THEN
-        {self.on_others or refused(self._stranger, self._stranger_hint)}
+        {self.on_others or self._refuse_stranger}
     END IF;
     IF pg_catalog.row_security_active(own) THEN
-        {refused(self._hiding_message, self._hiding_hint)}
+        {self._refuse_hidden}
     END IF;
     IF own {_EQUAL} {number} THEN
         moved := named IS NULL OR named OPERATOR(pg_catalog.<>) own OR NOT {self._as_noted};
@@ -114,7 +114,7 @@ class Firing:
         {self._compare}
     END IF;
     IF problem IS NOT NULL THEN
-        {refused(self._moved_message, self._moved_hint)}
+        {self._refuse_moved}
     END IF;"""
 
     @property
@@ -199,46 +199,33 @@ class Firing:
         return ", ".join(one(n, of) for n, of in enumerate(self.entry.sources))
 
     @property
-    def _stranger(self) -> str:
-        kept = literal(f"scrub: this function is for index {self.entry.index} of")
-        return (
-            f"pg_catalog.concat({kept}, ' ', {literal(self.entry.table)}, ', not for ', "
-            "TG_RELID::pg_catalog.regclass)"
-        )
-
-    @property
-    def _stranger_hint(self) -> str:
-        return literal(
+    def _refuse_stranger(self) -> str:
+        entry, of = self.entry, literal(f"scrub: this function is for index {self.entry.index} of")
+        told = f"{of}, ' ', {literal(entry.table)}, ', not for ', TG_RELID::pg_catalog.regclass"
+        return refused(
+            f"pg_catalog.concat({told})",
             "Drop this trigger. If the relation is the same table, recreated, run:  "
-            f"{self._command('renew')}"
+            f"{self._command('renew')}",
         )
 
     @property
-    def _moved_message(self) -> str:
+    def _refuse_moved(self) -> str:
         kept = literal(f"scrub: index {self.entry.index} of")
-        return (
+        return refused(
             f"pg_catalog.concat({kept}, ' ', own::pg_catalog.regclass, "
-            "' cannot be kept any more: ', problem)"
-        )
-
-    @property
-    def _moved_hint(self) -> str:
-        return literal(
+            "' cannot be kept any more: ', problem)",
             "Correct the catalog of scrub, if it is the description that has to follow, and run: "
-            f"{self._command('renew')}; else remove the index with: {self._command('drop')}"
+            f"{self._command('renew')}; else remove the index with: {self._command('drop')}",
         )
 
     @property
-    def _hiding_message(self) -> str:
+    def _refuse_hidden(self) -> str:
         """Rows that are there would seem gone; and policies are code of the table's owner."""
         kept = f"scrub: index {self.entry.index} cannot be kept: row security hides rows of "
-        return f"pg_catalog.concat({literal(kept)}, own::pg_catalog.regclass)"
-
-    @property
-    def _hiding_hint(self) -> str:
-        return literal(
+        return refused(
+            f"pg_catalog.concat({literal(kept)}, own::pg_catalog.regclass)",
             "ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, or give the owner of the index's "
-            "functions BYPASSRLS"
+            "functions BYPASSRLS",
         )
 
     def _command(self, verb: str) -> str:
@@ -246,15 +233,23 @@ class Firing:
 
 
 def refused(message: str, hint: str) -> str:
-    """An error for whoever writes; both are SQL."""
+    """An error for whoever writes; the message is SQL."""
     return (
         "RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', "
-        f"MESSAGE = {message}, HINT = {hint};"
+        f"MESSAGE = {message}, HINT = {literal(hint)};"
     )
 
 
 def _name(of: SourceColumn) -> str:
     return f"{literal(of.name)}::pg_catalog.name"
+
+
+def trigger_function(create: str, name: str, entry: EntrySql, body: str) -> str:
+    """A function of an index, which acts with the rights of its owner, and its note."""
+    return f"""
+{create} FUNCTION {name}() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER {_SETTINGS}
+AS {quoted_body(f"{_note_of(entry)}{body}")}"""
 
 
 def quoted_body(body: str) -> str:

@@ -5,16 +5,12 @@ A function that is there would only be replaced, and its owner could replace it 
 would then run as whoever writes to the table.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from scrub.errors import UsageError
 from scrub.stores.postgres.building.functions import functions_of
 from scrub.stores.postgres.building.relations_made import unique_indexes
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier
-
-if TYPE_CHECKING:
-    import psycopg
 
 _HELPERS = ("recorded", "suspects", "trial")
 _TAKEN = """
@@ -39,7 +35,7 @@ _TAKEN = """
 """
 
 
-def demand_free(connection: "psycopg.Connection[Any]", entry: EntrySql) -> None:
+def demand_free(connection: Connection, entry: EntrySql) -> None:
     """Refuse if something has a name that the build will give."""
     tables = [entry.relation_name, *map(entry.name_with, _HELPERS)]
     named = {

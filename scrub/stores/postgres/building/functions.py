@@ -8,13 +8,24 @@ to everybody, and default privileges may open them to more: both end in the same
 
 from collections.abc import Iterator
 
-from scrub.model.build import Duties
+from scrub.model.build import Duties, State, duties_in
 from scrub.stores.postgres.building.firing import quoted_body
 from scrub.stores.postgres.building.keeper import keeping
+from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.building.triggers import emptying
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.quoting import literal
+
+
+def compiling(place: BuildPlace, state: State) -> Iterator[str]:
+    """The functions of a build's indexes, such as they are in a state of it."""
+    if state is State.REVERSING:
+        for names in place.made:
+            yield from resting(names)
+        return
+    for entry in place.entries:
+        yield from making(entry, duties_in(place.method, state))
 
 
 def making(entry: EntrySql, duties: Duties, anew: bool = False) -> Iterator[str]:

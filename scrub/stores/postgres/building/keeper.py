@@ -21,8 +21,7 @@ from functools import partial
 
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.firing import MAY_READ, SETTINGS, Firing, note_of, quoted_body
-from scrub.stores.postgres.building.putting import declared, putting, variables
+from scrub.stores.postgres.building.firing import MAY_READ, Firing, refused, trigger_function
 from scrub.stores.postgres.building.row_reading import RowReading
 from scrub.stores.postgres.entry_parts import Arbiter, EntryPart
 from scrub.stores.postgres.entry_sql import EntrySql
@@ -39,25 +38,22 @@ _PUTS = (Duty.PUT_AND_TOMBSTONE, Duty.PUT_AND_DELETE, Duty.RECORD, Duty.ENFORCE)
 
 def keeping(entry: EntrySql, duties: Duties, create: str) -> str:
     """The function for these duties, to be created or replaced."""
-    return f"""
-{create} FUNCTION {entry.keeper}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER {SETTINGS}
-AS {quoted_body(_body(entry, duties))}"""
+    return trigger_function(create, entry.keeper, entry, _body(entry, duties))
 
 
 def _body(entry: EntrySql, duties: Duties) -> str:
     if duties == Duties(Duty.NOTHING):
-        return f"{note_of(entry)}\nBEGIN RETURN NULL; END"
+        return "\nBEGIN RETURN NULL; END"
     # The temporary index first, always: whoever merges locks its records before the entries.
     keepers = [
         _Keeper(entry, relation, duty)
         for relation, duty in ((entry.temporary, duties.temporary), (entry.relation, duties.index))
         if duty is not Duty.NOTHING
     ]
-    reading, last, next_ = RowReading(entry), variables("a", entry), variables("b", entry)
+    reading, last, next_ = RowReading(entry), _variables("a", entry), _variables("b", entry)
     deletes = "\n".join(keeper.delete() for keeper in keepers)
     puts = "\n".join(keeper.put() for keeper in keepers if keeper.duty in _PUTS + _FORGETS)
-    return f"""{note_of(entry)}
+    return f"""
 #variable_conflict use_column
 <<scrub>>
 DECLARE
@@ -66,9 +62,9 @@ DECLARE
     o record;
     n record;
     d record;
-    {declared("a", entry)}
-    {declared("b", entry)}
-    {declared("c", entry)}
+    {_declared("a", entry)}
+    {_declared("b", entry)}
+    {_declared("c", entry)}
     had boolean := false;
 BEGIN
     {Firing(entry, "AFTER ROW").look()}
@@ -80,7 +76,7 @@ BEGIN
     IF had THEN
         {deletes}
     END IF;
-    {putting(reading, puts, last, next_) if puts else ""}
+    {_putting(reading, puts, last, next_) if puts else ""}
     RETURN NULL;
 END"""
 
@@ -98,6 +94,61 @@ def _unless_unchanged(reading: RowReading) -> str:
             RETURN NULL;
         END IF;
     END IF;"""
+
+
+def _putting(reading: RowReading, puts: str, last: Sequence[str], next_: Sequence[str]) -> str:
+    """Put what the rows of the new key and of the old one have by now.
+
+    The old one is seldom there; if it is, its entry may be what was just deleted.
+    """
+    entry = reading.entry
+    same = " AND ".join(
+        f"{a} {key.equality} {b}" for a, b, key in zip(last, next_, entry.primary_key, strict=True)
+    )
+    moving = "\n".join(f"{b} := {a};" for a, b in zip(last, next_, strict=True))
+    return f"""
+    IF TG_OP OPERATOR(pg_catalog.<>) 'INSERT' THEN
+        {reading.key_of("OLD", last)}
+    END IF;
+    FOR step IN 1..2 LOOP
+        IF step OPERATOR(pg_catalog.=) 1 THEN
+            CONTINUE WHEN TG_OP OPERATOR(pg_catalog.=) 'DELETE';
+            {reading.key_of("NEW", next_)}
+        ELSE
+            EXIT WHEN TG_OP OPERATOR(pg_catalog.=) 'INSERT'
+                OR (TG_OP OPERATOR(pg_catalog.=) 'UPDATE' AND {same});
+            {moving}
+        END IF;
+        {reading.entry_now(next_, "n")}
+        IF rows OPERATOR(pg_catalog.=) 0 THEN
+            CONTINUE;
+        END IF;
+        {_demand_known(entry)}
+        {puts}
+    END LOOP;"""
+
+
+def _demand_known(entry: EntrySql) -> str:
+    """A column that was NOT NULL when the index was built may have lost that since."""
+    known = [part for part in entry.indexed + entry.suffix if not part.nullable]
+    named = f"{entry.table_name} {entry.index} --execute"
+    hint = (
+        "The column was NOT NULL when the index was built; build it again: scrub backfill drop "
+        f"{named}, then scrub backfill run {named}"
+    )
+    message = literal(f"scrub: index {entry.index} has no place for NULL in an indexed column")
+    return f"""IF {" OR ".join(f"n.{part.name} IS NULL" for part in known) or "false"} THEN
+            {refused(message, hint)}
+        END IF;"""
+
+
+def _variables(letter: str, entry: EntrySql) -> list[str]:
+    """Variables for a primary key; with the block's name, so that no column is meant."""
+    return [f"scrub.{letter}{n}" for n in range(len(entry.primary_key))]
+
+
+def _declared(letter: str, entry: EntrySql) -> str:
+    return "\n    ".join(f"{letter}{n} {key.type};" for n, key in enumerate(entry.primary_key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +197,17 @@ class _Keeper:
         mark, value = (f", {_MARK}", ", false") if self._has_mark else ("", "")
         upsert = f"""INSERT INTO {self.relation} AS t ({self._columns}{mark})
             VALUES ({self._record("n")}{value})
-            ON CONFLICT {arbiter.target} DO UPDATE SET {self._overwriting}"""
+            ON CONFLICT {arbiter.target} DO UPDATE SET {self._set_from("excluded")}"""
         if not arbiter.owners_may_differ:
             return f"{upsert};"
         free = f"t.{_MARK} OR " if self._has_mark else ""
+        key = _key_of("t", arbiter, "n")
         displace = self._refuse if self.duty is Duty.ENFORCE else self._suspect
         # An entry whose WHERE is false is locked all the same, so it stays what it is.
         return f"""{upsert} WHERE {free}{self.entry.same_owner("t", "excluded")};
         IF NOT FOUND THEN
             {displace(arbiter)}
-            UPDATE {self.relation} AS t SET {self._assigning} WHERE {_key_of("t", arbiter, "n")};
+            UPDATE {self.relation} AS t SET {self._set_from("n")} WHERE {key};
         END IF;"""
 
     def _suspect(self, arbiter: Arbiter) -> str:
@@ -174,7 +226,7 @@ class _Keeper:
         same = " AND ".join(part.equal("d", "n") for part in entry.indexed)
         told = literal(f"unique index {entry.index}: another row has this key")
         shown = ", ".join(part.text("n") for part in entry.indexed)
-        keys = variables("c", entry)
+        keys = _variables("c", entry)
         taken = " ".join(f"{key} := k.k{n};" for n, key in enumerate(keys))
         return f"""SELECT {owner} INTO k FROM {self.relation} AS t
                 WHERE {_key_of("t", arbiter, "n")};
@@ -218,15 +270,9 @@ class _Keeper:
     def _record(self, record: str) -> str:
         return ", ".join(f"{record}.{name}" for name in self.entry.names)
 
-    @property
-    def _overwriting(self) -> str:
+    def _set_from(self, record: str) -> str:
         mark = [f"{_MARK} = false"] if self._has_mark else []
-        return ", ".join([*(f"{name} = excluded.{name}" for name in self.entry.names), *mark])
-
-    @property
-    def _assigning(self) -> str:
-        mark = [f"{_MARK} = false"] if self._has_mark else []
-        return ", ".join([*(f"{name} = n.{name}" for name in self.entry.names), *mark])
+        return ", ".join([*(f"{name} = {record}.{name}" for name in self.entry.names), *mark])
 
 
 def _key_of(alias: str, arbiter: Arbiter, record: str) -> str:

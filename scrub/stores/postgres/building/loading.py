@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from scrub.errors import StoreUnavailable
 from scrub.model.build import Method
-from scrub.stores.building import LOAD, Clash, Step, Superseded
+from scrub.stores.building import LOAD, Clash, Step
 from scrub.stores.postgres.briefly import Brief
-from scrub.stores.postgres.building.builds import Builds, Range
+from scrub.stores.postgres.building.builds import Range
 from scrub.stores.postgres.building.chunks import SLOW_ROWS_MAX, ChunkSql
-from scrub.stores.postgres.building.place import BuildPlace
-from scrub.stores.postgres.building.session import BuildSession
+from scrub.stores.postgres.building.place import OpenBuild
 from scrub.stores.postgres.connections import require_psycopg
 from scrub.stores.postgres.entry_sql import EntrySql
+from scrub.stores.postgres.quoting import bare
 
 _CHUNKS_LOOKING_FIRST = 16
 
@@ -27,9 +27,7 @@ class Undone(Exception):
 class Loading:
     """Puts the entries of a range's rows."""
 
-    place: BuildPlace
-    builds: Builds
-    session: BuildSession
+    own: OpenBuild
     puts_plainly: bool = True  # while nothing is in the way
     _looking_first: int = field(default=0, init=False)  # so many chunks, before the next plain one
     _pace: int | None = field(default=None, init=False)  # rows a second, as the last chunk saw it
@@ -41,27 +39,26 @@ class Loading:
             return Step(rows=0, finished=True)  # by a step whose answer did not arrive
         if (step := self._plain_step(of, rows)) is not None:
             return step
-        must_move = self.place.method is Method.MERGE
+        must_move = self.own.place.method is Method.MERGE
         try:
-            with self._watched(of), self.session.as_others_allow(self._called_off) as brief:
-                statement = self._statements.fast(of, rows)
+            with self._watched(of), self.own.session.as_others_allow(self._called_off) as brief:
+                statement = self._statements(of, rows).fast()
                 step, is_whole = self._chunk(brief, statement, rows, must_move=must_move)
         except Undone:
             return Step(rows=0)
         return step if is_whole else self.slow_step(of, min(rows, SLOW_ROWS_MAX))
 
     def range(self, number: int) -> Range:
-        with self.session.watched():
-            return self.builds.range(self.session.connection, self.place.build, LOAD, number)
+        return self.own.range(LOAD, number)
 
     def _watched(self, of: Range, is_slow: bool = False) -> AbstractContextManager[None]:
         def count() -> None:
             # Only a step without haste can be called off, which is not giving way.
-            could_be_called_off = self.session.took_its_time and not is_slow
+            could_be_called_off = self.own.session.took_its_time and not is_slow
             unless = self._called_off if could_be_called_off else "false"
-            self.builds.gave_way(self.session.connection, self.place.build, LOAD, of.number, unless)
+            self.own.gave_way(LOAD, of.number, unless)
 
-        return self.session.watched(count)
+        return self.own.session.watched(count)
 
     def _plain_step(self, of: Range, rows: int) -> Step | None:
         """Put as if nothing were in the way; None if something was, and for a while after that."""
@@ -70,10 +67,10 @@ class Loading:
             return None
         psycopg = require_psycopg()
         try:
-            with self._watched(of), self.session.as_others_allow(self._called_off) as brief:
+            with self._watched(of), self.own.session.as_others_allow(self._called_off) as brief:
                 # The server does not know where a chunk ends, and may think that most is read.
                 brief.execute("SET LOCAL enable_seqscan = off")
-                statement = self._statements.plain(of, rows)
+                statement = self._statements(of, rows).plain()
                 return self._chunk(brief, statement, rows, must_move=True)[0]
         except Undone:
             return Step(rows=0)
@@ -86,13 +83,13 @@ class Loading:
     def slow_step(self, of: Range, rows: int) -> Step:
         found: list[Clash] = []
         try:
-            with self._watched(of, is_slow=True), self.session.briefly(durable=False) as brief:
-                statement = self._statements.slow(of, rows)
-                step, is_whole = self._chunk(brief, statement, rows, is_slow=True)
+            with self._watched(of, is_slow=True), self.own.session.briefly(durable=False) as brief:
+                statements = self._statements(of, rows)
+                step, is_whole = self._chunk(brief, statements.slow(), rows, is_slow=True)
                 if is_whole:
                     return step
-                for number, entry in enumerate(self.place.entries):
-                    for query in self._statements.clashes(number, of, rows):
+                for number, entry in enumerate(self.own.place.entries):
+                    for query in statements.clashes(number):
                         found += clashes_told(brief, entry, query)
                 raise Undone
         except Undone:
@@ -112,13 +109,12 @@ class Loading:
         Where it must move on and somebody else did that already, it is undone.
         """
         row = brief.execute(statement).fetchone()
-        scanned, wanted, done, moved, runner, pace, paused, self.session.others_write = row
+        scanned, wanted, done, moved, runner, pace, paused, self.own.session.others_write = row
         self._pace = pace
-        if runner != self.place.runner:
-            raise Superseded(f"build {self.place.build} is run by another process")
+        self.own.demand_is_runner(runner)
         if must_move and not moved:
             raise Undone
-        is_whole = bool(moved) and (wanted == done or self.place.method is Method.MERGE)
+        is_whole = bool(moved) and (wanted == done or self.own.place.method is Method.MERGE)
         step = Step(
             rows=scanned,
             entries=done,
@@ -126,25 +122,24 @@ class Loading:
             finished=scanned < rows,
             rows_per_second=pace,
             paused=paused,
-            others_write=self.session.others_write,
+            others_write=self.own.session.others_write,
         )
         return step, is_whole
 
     @property
     def _called_off(self) -> str:
         """Whether the build rests, is another's, or has another pace than a chunk was made for."""
-        return self.builds.has_changed(self.place.build, self.place.runner, self._pace)
+        place = self.own.place
+        return self.own.builds.has_changed(place.build, place.runner, self._pace)
 
-    @property
-    def _statements(self) -> ChunkSql:
-        place = self.place
-        return ChunkSql(place.build, place.runner, place.method, self.builds, place.entries)
+    def _statements(self, of: Range, rows: int) -> ChunkSql:
+        return ChunkSql(self.own.place, self.own.builds, of, rows)
 
 
 def clashes_told(brief: Brief, entry: EntrySql, query: str) -> Iterator[Clash]:
     """Rows that have one place, as a query tells them."""
-    names = [_bare(part.name) for part in entry.indexed]
-    keys = [_bare(key.name) for key in entry.primary_key]
+    names = [bare(part.name) for part in entry.indexed]
+    keys = [bare(key.name) for key in entry.primary_key]
     for key, row, owner in brief.execute(query).fetchall():
         yield Clash(
             index=entry.index,
@@ -152,8 +147,3 @@ def clashes_told(brief: Brief, entry: EntrySql, query: str) -> Iterator[Clash]:
             row=dict(zip(keys, row, strict=True)),
             owner=dict(zip(keys, owner, strict=True)),
         )
-
-
-def _bare(name: str) -> str:
-    """A quoted name as people write it."""
-    return name[1:-1].replace('""', '"')

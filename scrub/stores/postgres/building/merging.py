@@ -6,14 +6,87 @@ by a newer one between being read and being copied, and an older value never ove
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
+from scrub.errors import StoreUnavailable
 from scrub.model.entry_shape import MARK
+from scrub.stores.building import Step
+from scrub.stores.postgres.briefly import Brief
+from scrub.stores.postgres.building.builds import Range
+from scrub.stores.postgres.building.place import OpenBuild
 from scrub.stores.postgres.building.relations_made import NUMBER
+from scrub.stores.postgres.connections import only_row
 from scrub.stores.postgres.entry_parts import Arbiter
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier
 
 _MARK, _NUMBER = identifier(MARK), identifier(NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """Copies the records of a build, batch by batch."""
+
+    own: OpenBuild
+
+    def plan(self) -> None:
+        """Record which records are to be merged: those there now."""
+        own, connection = self.own, self.own.session.connection
+        for entry in own.place.entries:
+            (last,) = only_row(connection, last_number(entry))
+            borders = [["0"], [str(last)]]
+            own.builds.add_ranges(connection, own.place.build, entry.index, borders)
+
+    def step(self, index: str, number: int, rows: int) -> Step:
+        """Lock records, then copy them; as many are there as were listed a moment ago."""
+        own = self.own
+        entry = next(entry for entry in own.place.entries if entry.index == index)
+        of = own.range(index, number)
+        assert of.position is not None, "a merge begins before the first record"
+        assert of.upper_key is not None, "a merge ends with the last record at its start"
+        after, up_to = int(of.position[0]), int(of.upper_key[0])
+        watched = own.session.watched(partial(own.gave_way, index, number))
+        with watched, own.session.briefly(durable=False) as brief:
+            numbers = brief.execute(listing(entry, after, up_to, rows)).fetchone()[0] or []
+            if numbers:
+                locked = brief.execute(locking(entry, numbers)).fetchall()
+                if len(locked) != len(numbers):
+                    raise StoreUnavailable(
+                        f"index {index}: records of the temporary index are missing, so "
+                        "changes of writers may be lost",
+                        hint="cancel the build and run it again",
+                    )
+                _copy(brief, entry, numbers)
+            finished = len(numbers) < rows
+            self._merged(brief, of, numbers, finished)
+            record = own.record()
+        own.demand_runner(record)
+        return Step(
+            rows=len(numbers),
+            entries=len(numbers),
+            finished=finished,
+            rows_per_second=record.rows_per_second,
+            paused=record.paused,
+        )
+
+    def _merged(self, brief: Brief, of: Range, numbers: Sequence[int], finished: bool) -> None:
+        position = [str(max(numbers))] if numbers else list(of.position or ())
+        count, build = len(numbers), self.own.place.build
+        brief.execute(
+            f"UPDATE {self.own.builds.ranges} SET position = %s, done = %s, rows = rows + %s, "
+            "entries = entries + %s, fast = fast + 1 "
+            "WHERE build = %s AND phase = %s AND number = %s",
+            (position, finished, count, count, build, of.phase, of.number),
+        )
+
+
+def _copy(brief: Brief, entry: EntrySql, numbers: Sequence[int]) -> None:
+    for arbiter in entry.arbiters:
+        if arbiter.owners_may_differ:
+            brief.execute(suspecting(entry, arbiter, numbers))
+    for arbiter in entry.arbiters:
+        brief.execute(copying(entry, arbiter, numbers))
 
 
 def last_number(entry: EntrySql) -> str:

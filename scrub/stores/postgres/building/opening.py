@@ -9,28 +9,23 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.build import Method, State
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import Blocker
-from scrub.stores.postgres.blocking import blockers_of
-from scrub.stores.postgres.building.beginning import begin, entries_of, rehearse
+from scrub.stores.postgres.blocking import writers_of
+from scrub.stores.postgres.building.beginning import NewBuild, begin, entries_of, rehearse
 from scrub.stores.postgres.building.build import PostgresBuild
-from scrub.stores.postgres.building.builds import Build, Builds, Range
+from scrub.stores.postgres.building.builds import Build, Builds, Range, share_counts
 from scrub.stores.postgres.building.place import BuildPlace
 from scrub.stores.postgres.building.renewing import demand_renewable, renew
-from scrub.stores.postgres.building.shared_counts import share_counts
 from scrub.stores.postgres.building.standing import Standing, standing_of
-from scrub.stores.postgres.connections import connect, conninfo_of
+from scrub.stores.postgres.connections import Connection, connect, conninfo_of
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.index_names import IndexNames
-from scrub.stores.postgres.relations import find_relation, leaves_of
+from scrub.stores.postgres.relations import find_relation
 from scrub.stores.postgres.session_locks import holder_of, try_lock
-
-if TYPE_CHECKING:
-    import psycopg
 
 _POLL_SECONDS = 0.1
 ENDED = (State.PUBLIC, State.REVERSED)
@@ -45,7 +40,7 @@ class PostgresBuilds:
         self.builds = Builds(self.schema)
 
     @cached_property
-    def connection(self) -> "psycopg.Connection[Any]":
+    def connection(self) -> Connection:
         connection = connect(self.conninfo)
         connection.autocommit = True
         return connection
@@ -71,9 +66,9 @@ class PostgresBuilds:
         """A new build. Raises GaveWay while writers hold the table's lock."""
         self.hold(table)
         self._demand_free(table)
-        entries = self.entries(table, indexes)
-        build = begin(self.connection, self.schema, table, entries, method, rows_per_second, owner)
-        return self._signed(table, build, method, entries)
+        new = NewBuild(self.schema, owner, table, method, self.entries(table, indexes))
+        build = begin(self.connection, new, rows_per_second)
+        return self._signed(table, build, method, new.entries)
 
     def _demand_free(self, table: Table) -> None:
         """One build of a table at a time: refuse if another is not over."""
@@ -89,35 +84,28 @@ class PostgresBuilds:
     ) -> tuple[EntrySql, ...]:
         """What a new build would make; refuses what `begin` would, and changes nothing."""
         self._demand_free(table)
-        entries = self.entries(table, indexes)
-        rehearse(self.connection, self.schema, table, entries, method, owner)
-        return entries
+        new = NewBuild(self.schema, owner, table, method, self.entries(table, indexes))
+        rehearse(self.connection, new)
+        return new.entries
 
-    def take_over(
-        self, table: Table, record: Build, patience_seconds: float = 0.0
-    ) -> PostgresBuild:
-        """Run a build that another process began; one that still runs notices, and stops."""
-        if patience_seconds:
-            self.builds.change(self.connection, record.id, runner=uuid.uuid4().hex)
-        self._hold_soon(table, patience_seconds)
-        return self._signed(table, record.id, record.method, self.entries_of(table, record))
+    def take_over(self, table: Table, record: Build) -> PostgresBuild:
+        """Run a build that another process began, and does not run any more."""
+        self.hold(table)
+        entries = self.entries(table, self._described(table, record))
+        return self._signed(table, record.id, record.method, entries)
 
     def take_over_to_remove(
         self, table: Table, record: Build, patience_seconds: float = 0.0
     ) -> PostgresBuild:
-        """The same for whoever removes what it made: that needs no more than names.
+        """The same for whoever removes what it made; one that still runs notices, and stops.
 
-        So an index can be removed whose columns are gone.
+        That needs no more than names, so an index can be removed whose columns are gone.
         """
         names = self.names_of(table, record)
         if patience_seconds:
             self.builds.change(self.connection, record.id, runner=uuid.uuid4().hex)
         self._hold_soon(table, patience_seconds)
         return self._signed(table, record.id, record.method, (), names)
-
-    def entries_of(self, table: Table, record: Build) -> tuple[EntrySql, ...]:
-        """What a build makes; refuses if the catalog no longer describes it."""
-        return self.entries(table, self._described(table, record))
 
     def names_of(self, table: Table, record: Build) -> tuple[IndexNames, ...]:
         """How things are called that a build made."""
@@ -128,6 +116,7 @@ class PostgresBuilds:
 
     @staticmethod
     def _described(table: Table, record: Build) -> list[Index]:
+        """What a build makes; refuses if the catalog no longer describes it."""
         indexes = [index for index in table.indexes if index.name in record.indexes]
         if len(indexes) != len(record.indexes):
             gone = sorted(set(record.indexes) - {index.name for index in indexes})
@@ -214,9 +203,7 @@ class PostgresBuilds:
 
     def writers(self, table: Table) -> list[Blocker]:
         """Who writes to the table now, or holds what it wrote."""
-        relation = find_relation(self.connection, self.schema, table.relation)
-        leaves = leaves_of(self.connection, relation)
-        return blockers_of(self.connection, [relation.oid, *(leaf.oid for leaf in leaves)])
+        return writers_of(self.connection, self.schema, table.relation)
 
     def adjust(self, build: Build, **values: object) -> None:
         """Change the pace, or pause; workers see it with their next chunk."""

@@ -7,16 +7,13 @@ and may read the table.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from scrub.errors import UsageError
 from scrub.stores.postgres.building.functions import functions_of
+from scrub.stores.postgres.connections import Connection, only_row
 from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier, literal
 from scrub.stores.postgres.relations import ServerRelation, leaves_of
-
-if TYPE_CHECKING:
-    import psycopg
 
 _OWNER = "SELECT pg_catalog.pg_get_userbyid(relowner) FROM pg_catalog.pg_class WHERE oid = %s"
 # Of what is not there, nothing; so nothing is given.
@@ -41,21 +38,16 @@ _ABLE = """
 """
 
 
-def owner_of(connection: "psycopg.Connection[Any]", relation: int) -> str:
-    row = connection.execute(_OWNER, (relation,)).fetchone()
-    assert row is not None, "the relation was found a moment ago"
-    return str(row[0])
+def owner_of(connection: Connection, relation: int) -> str:
+    return str(only_row(connection, _OWNER, (relation,))[0])
 
 
-def demand_able(
-    connection: "psycopg.Connection[Any]", owner: str, relation: ServerRelation, schema: str
-) -> None:
+def demand_able(connection: Connection, owner: str, relation: ServerRelation, schema: str) -> None:
     """Refuse an owner whose functions could not read the table when somebody writes to it."""
     parts = [relation, *leaves_of(connection, relation)]
     for part in {part.oid: part for part in parts}.values():
-        row = connection.execute(_ABLE, (schema, owner, part.oid)).fetchone()
-        assert row is not None, "the relation and the schema are there"
-        exists, sees_table, sees_schema, reads, sees_all = row
+        able = only_row(connection, _ABLE, (schema, owner, part.oid))
+        exists, sees_table, sees_schema, reads, sees_all = able
         role = identifier(owner)
         if not exists:
             raise UsageError(f"there is no role {owner}", hint=f"CREATE ROLE {role} NOLOGIN")

@@ -6,7 +6,6 @@ then the columns of the index table are renamed with them, while writers are kep
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from scrub.errors import UsageError
 from scrub.model.build import Duties, Duty
@@ -14,14 +13,11 @@ from scrub.stores.postgres.briefly import briefly, patience
 from scrub.stores.postgres.building.firing import note_in
 from scrub.stores.postgres.building.functions import making
 from scrub.stores.postgres.building.ownership import demand_able, giving, owner_of
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
 
-if TYPE_CHECKING:
-    import psycopg
-
-_EXCLUSIVE_MILLISECONDS = 100
 _SOURCE = """
     SELECT p.prosrc FROM pg_catalog.pg_proc p
     JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
@@ -30,10 +26,7 @@ _SOURCE = """
 
 
 def renew(
-    connection: "psycopg.Connection[Any]",
-    relation: ServerRelation,
-    entry: EntrySql,
-    owner: str | None = None,
+    connection: Connection, relation: ServerRelation, entry: EntrySql, owner: str | None = None
 ) -> None:
     """Replace both functions, close them to others, and give them to the owner."""
     owner = owner or owner_of(connection, relation.oid)
@@ -41,8 +34,7 @@ def renew(
     with briefly(connection, patience(connection)) as brief:
         if renames:
             # No writer may be in the middle of a function that knows the old names.
-            brief.execute(f"SET LOCAL lock_timeout = {_EXCLUSIVE_MILLISECONDS}")
-            brief.execute(f"LOCK TABLE {relation.sql} IN SHARE ROW EXCLUSIVE MODE")
+            brief.keep_writers_out(relation.sql)
         for old, new in renames:
             brief.execute(f"ALTER TABLE {entry.relation} RENAME COLUMN {old} TO {new}")
         for statement in (*making(entry, Duties(Duty.ENFORCE)), *giving(entry, owner)):
@@ -50,10 +42,7 @@ def renew(
 
 
 def demand_renewable(
-    connection: "psycopg.Connection[Any]",
-    relation: ServerRelation,
-    entry: EntrySql,
-    owner: str | None,
+    connection: Connection, relation: ServerRelation, entry: EntrySql, owner: str | None
 ) -> tuple[tuple[str, str], ...]:
     """Columns of the index table to be renamed, as columns of the table were; changes nothing.
 
@@ -72,7 +61,7 @@ def demand_renewable(
     return renames
 
 
-def _followed(connection: "psycopg.Connection[Any]", entry: EntrySql) -> Iterator[tuple[str, str]]:
+def _followed(connection: Connection, entry: EntrySql) -> Iterator[tuple[str, str]]:
     """How each column of the index table was called, and is to be called."""
     row = connection.execute(_SOURCE, (entry.schema, entry.name_with("keep"))).fetchone()
     note = None if row is None else note_in(row[0])

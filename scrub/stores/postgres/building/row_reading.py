@@ -120,7 +120,7 @@ class RowReading:
     @property
     def _rebuild_hint(self) -> str:
         named = f"{self.entry.table_name} {self.entry.index} --execute"
-        return literal(
+        return (
             f"A column of the table was made wider; build the index again: scrub backfill drop "
             f"{named}, then scrub backfill run {named}"
         )

@@ -4,27 +4,18 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from scrub.errors import StoreUnavailable
 from scrub.stores.building import Disconnected, GaveWay
-from scrub.stores.postgres.briefly import (
-    UNHURRIED_PATIENCE_MIN,
-    Brief,
-    Lookout,
-    briefly,
-    patience,
-)
+from scrub.stores.postgres.briefly import UNHURRIED_PATIENCE_MIN, Brief, Lookout, briefly, patience
 from scrub.stores.postgres.connections import (
+    Connection,
     connect,
     require_psycopg,
+    safe_message,
     server_message,
-    without_secrets,
 )
 from scrub.stores.postgres.quoting import literal
-
-if TYPE_CHECKING:
-    import psycopg
 
 _LOST_MILLISECONDS = 5_000
 _SORTING_MEMORY = "64MB"  # enough for the largest chunk; less is taken for smaller ones
@@ -37,12 +28,12 @@ class BuildSession:
         self.others_write = True  # for all that is known
         self.took_its_time = False  # the last step that went as others allow
         self._conninfo = conninfo
-        self._connection: psycopg.Connection[Any] | None = None
+        self._connection: Connection | None = None
         self._lookout: Lookout | None = None
         self._has_no_room = False
 
     @property
-    def connection(self) -> "psycopg.Connection[Any]":
+    def connection(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = self._connect()
             self._connection.execute(f"SET work_mem = {literal(_SORTING_MEMORY)}")
@@ -50,7 +41,7 @@ class BuildSession:
             self._connection.execute("SET jit = off")
         return self._connection
 
-    def _connect(self, **parameters: object) -> "psycopg.Connection[Any]":
+    def _connect(self, **parameters: object) -> Connection:
         made = require_psycopg().conninfo.make_conninfo(self._conninfo, **parameters)
         try:
             connection = connect(made)
@@ -134,7 +125,7 @@ class BuildSession:
         except psycopg.Error as error:
             if isinstance(error, psycopg.errors.QueryCanceled):
                 raise GaveWay(server_message(error)) from error  # meant for what was done before
-            reason = f"PostgreSQL: {without_secrets(server_message(error), self._conninfo)}"
+            reason = f"PostgreSQL: {safe_message(error, self._conninfo)}"
             if self._connection is None or self._connection.closed:
                 raise Disconnected(reason) from error
             raise StoreUnavailable(reason) from error

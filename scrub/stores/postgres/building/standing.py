@@ -7,15 +7,13 @@ they look at nothing before they act, and everybody may use them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.stores.postgres.building.firing import FORM, note_in
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.relations import ServerRelation
 from scrub.stores.postgres.sources import Sources, read_sources
-
-if TYPE_CHECKING:
-    import psycopg
 
 _FUNCTIONS = """
     SELECT p.prosrc, ARRAY(
@@ -45,9 +43,7 @@ class Standing:
     to_check: tuple[str, ...] = ()  # what only another build, or a repair, would change
 
 
-def standing_of(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation, names: IndexNames
-) -> Standing:
+def standing_of(connection: Connection, relation: ServerRelation, names: IndexNames) -> Standing:
     wanted = [names.name_with("keep"), names.name_with("truncate")]
     rows = connection.execute(_FUNCTIONS, (names.schema, wanted, relation.oid)).fetchall()
     if len(rows) < len(wanted):
@@ -70,7 +66,7 @@ def standing_of(
 
 
 def standing_if_kept(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation, names: IndexNames
+    connection: Connection, relation: ServerRelation, names: IndexNames
 ) -> Standing | None:
     """The same for an index that may be kept by others: None if no function of scrub's is there."""
     wanted = [names.name_with("keep"), names.name_with("truncate")]

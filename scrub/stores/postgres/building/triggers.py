@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.firing import SETTINGS, Firing, note_of, quoted_body
+from scrub.stores.postgres.building.firing import Firing, trigger_function
 from scrub.stores.postgres.building.row_reading import NAMES_NOW, RowReading, as_text
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.index_names import IndexNames
@@ -70,11 +70,11 @@ def emptying(entry: EntrySql, duties: Duties, create: str) -> str:
         body = "\n".join(_leaving(entry, relation, duty) for relation, duty in targets)
     names = ", ".join(f"{literal(of.name)}::pg_catalog.text" for of in entry.sources)
     look = Firing(entry, "BEFORE STATEMENT", on_others=_DETACHED).look()
-    return f"""
-{create} FUNCTION {entry.emptier}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER {SETTINGS}
-AS {
-        quoted_body(f'''{note_of(entry)}
+    return trigger_function(
+        create,
+        entry.emptier,
+        entry,
+        f"""
 DECLARE
     {Firing.DECLARED}
 BEGIN
@@ -84,8 +84,8 @@ BEGIN
     END IF;
     {body}
     RETURN NULL;
-END''')
-    }"""
+END""",
+    )
 
 
 # A partition that was detached keeps this trigger; nothing of the index is in it.

@@ -3,12 +3,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.quoting import identifier, qualified
-
-if TYPE_CHECKING:
-    import psycopg
 
 _WITH_DATABASE_VERSION = 150000  # older servers do not know which one their default collation had
 _OF_DATABASE = """
@@ -26,7 +24,7 @@ class OutgrownCollation:
 
 
 def outgrown_collations(
-    connection: "psycopg.Connection[Any]", rows: Sequence[Sequence[Any]]
+    connection: Connection, rows: Sequence[Sequence[Any]]
 ) -> tuple[OutgrownCollation, ...]:
     """Collations of another version than the one that was recorded when they came.
 
@@ -48,7 +46,7 @@ def outgrown_collations(
     return tuple(dict.fromkeys(found))
 
 
-def _of_database(connection: "psycopg.Connection[Any]") -> tuple[str | None, str | None]:
+def _of_database(connection: Connection) -> tuple[str | None, str | None]:
     if connection.info.server_version < _WITH_DATABASE_VERSION:
         return None, None
     row = connection.execute(_OF_DATABASE).fetchone()

@@ -2,21 +2,23 @@
 """What the server's catalogs say of one of its own indexes: keys, order, collations, state."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from scrub.catalog.spelling import closest
 from scrub.errors import RelationMismatch
 from scrub.model.types import ColumnType
 from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.connections import Connection
 from scrub.stores.postgres.own_indexes.collations import OutgrownCollation, outgrown_collations
-from scrub.stores.postgres.own_indexes.equality import has_hash, may_differ_in_spelling
-from scrub.stores.postgres.own_indexes.operator_classes import OperatorClass, operator_classes
+from scrub.stores.postgres.own_indexes.operator_classes import (
+    OperatorClass,
+    has_hash,
+    may_differ_in_spelling,
+    operator_classes,
+)
 from scrub.stores.postgres.quoting import identifier, qualified
 from scrub.stores.postgres.relations import BASE, places_of
-
-if TYPE_CHECKING:
-    import psycopg
 
 BTREE = "btree"
 _PARTITIONED_INDEX = "I"
@@ -98,7 +100,7 @@ class OwnIndex:
     oid: int
     schema: str
     name: str
-    is_partitioned: bool
+    kind: str
     table_oid: int
     table_schema: str
     table_name: str
@@ -108,11 +110,11 @@ class OwnIndex:
     is_ready: bool
     nulls_clash: bool  # NULLS NOT DISTINCT
     predicate: str | None
+    pages_all_visible: int  # as far as the last VACUUM knew, which may have seen more
     pages: int  # of the table
-    pages_visible: int  # of these, as far as the last VACUUM knew, visible to everyone
     is_readable: bool  # the whole table, and so where its rows lie
-    hidden: tuple[str, ...]  # columns of the table that it needs and this role may not read
     role: str
+    hidden: tuple[str, ...]  # columns of the table that it needs and this role may not read
     columns: tuple[IndexColumn, ...]
     outgrown: tuple[OutgrownCollation, ...]
 
@@ -123,6 +125,15 @@ class OwnIndex:
     @property
     def table_sql(self) -> str:
         return qualified(self.table_schema, self.table_name)
+
+    @property
+    def is_partitioned(self) -> bool:
+        return self.kind == _PARTITIONED_INDEX
+
+    @property
+    def pages_visible(self) -> int:
+        """Of the table's pages, those that are visible to everyone."""
+        return min(self.pages_all_visible, self.pages)
 
     @property
     def grant(self) -> str:
@@ -138,7 +149,11 @@ class OwnIndex:
         return any(column.is_expression for column in self.columns)
 
 
-def describe_index(connection: "psycopg.Connection[Any]", schema: str, name: str) -> OwnIndex:
+_ASKED_LATER = ("hidden", "columns", "outgrown")
+_FOUND = tuple(field.name for field in fields(OwnIndex) if field.name not in _ASKED_LATER)
+
+
+def describe_index(connection: Connection, schema: str, name: str) -> OwnIndex:
     """The index of that name in the schema, or of a name that says its schema."""
     for of_schema, of_name in places_of(schema, name):
         query = _FIND + " WHERE n.nspname = %s AND c.relname = %s"
@@ -149,7 +164,7 @@ def describe_index(connection: "psycopg.Connection[Any]", schema: str, name: str
     )
 
 
-def leaf_indexes(connection: "psycopg.Connection[Any]", index: OwnIndex) -> tuple[OwnIndex, ...]:
+def leaf_indexes(connection: Connection, index: OwnIndex) -> tuple[OwnIndex, ...]:
     """The indexes that hold the entries: those of partitions, or the index itself."""
     if not index.is_partitioned:
         return (index,)
@@ -161,34 +176,16 @@ def leaf_indexes(connection: "psycopg.Connection[Any]", index: OwnIndex) -> tupl
     return tuple(_described(connection, row) for row in rows)
 
 
-def _described(connection: "psycopg.Connection[Any]", found: Sequence[Any]) -> OwnIndex:
-    oid, schema, name, kind, table_oid, table_schema, table_name, *state = found
-    method, is_unique, is_valid, is_ready, nulls_clash, predicate, *state = state
-    pages_visible, pages, is_readable, role = state
-    needed = connection.execute(_NEEDED, (oid,)).fetchall()
-    rows = connection.execute(_COLUMNS, (oid,)).fetchall()
+def _described(connection: Connection, found: Sequence[Any]) -> OwnIndex:
+    of_index = dict(zip(_FOUND, found, strict=True))
+    needed = connection.execute(_NEEDED, (of_index["oid"],)).fetchall()
+    rows = connection.execute(_COLUMNS, (of_index["oid"],)).fetchall()
     classes = operator_classes(connection, [row[-1] for row in rows])
-    table = qualified(table_schema, table_name)
+    table = qualified(of_index["table_schema"], of_index["table_name"])
     columns = [_column(row, classes) for row in rows]
     return OwnIndex(
-        oid=oid,
-        schema=schema,
-        name=name,
-        is_partitioned=kind == _PARTITIONED_INDEX,
-        table_oid=table_oid,
-        table_schema=table_schema,
-        table_name=table_name,
-        method=method,
-        is_unique=is_unique,
-        is_valid=is_valid,
-        is_ready=is_ready,
-        nulls_clash=nulls_clash,
-        predicate=predicate,
-        pages=pages,
-        pages_visible=min(pages_visible, pages),
-        is_readable=is_readable,
+        **of_index,
         hidden=tuple(name for name, may_read in needed if not may_read),
-        role=role,
         columns=tuple(
             replace(c, is_by_value=c.is_by_value and has_hash(connection, table, c.expression))
             for c in columns
@@ -216,7 +213,7 @@ def _column(row: Sequence[Any], classes: Mapping[int, OperatorClass]) -> IndexCo
     )
 
 
-def _hint(connection: "psycopg.Connection[Any]", schema: str, name: str) -> str | None:
+def _hint(connection: Connection, schema: str, name: str) -> str | None:
     names = [
         row[0]
         for row in connection.execute(

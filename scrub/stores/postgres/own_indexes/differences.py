@@ -44,7 +44,7 @@ def rows_not_once(readings: IndexReadings, differing: Sequence[int]) -> str:
 
 def entries_and_rows(readings: IndexReadings) -> str:
     """Digests with different numbers of entries and rows, the difference, and one such entry."""
-    told = _texts(readings.index.columns, readings.names)
+    told = _texts_of(readings)
     return f"""
         SELECT coalesce(e.d, h.d), coalesce(e.copies, 0) - coalesce(h.copies, 0), e.told, h.used
         FROM ({_counted(readings, Way.ENTRIES, f"min({told}) AS told")}) AS e
@@ -84,11 +84,7 @@ def pointers_in_order(readings: IndexReadings) -> str:
 
 
 def _told(readings: IndexReadings) -> list[str]:
-    return [
-        readings.digest(),
-        readings.key_digest(),
-        _texts(readings.index.columns, readings.names),
-    ]
+    return [readings.digest(), readings.key_digest(), _texts_of(readings)]
 
 
 def misplaced_entries(readings: IndexReadings, way: Way, count: int) -> str:
@@ -96,9 +92,8 @@ def misplaced_entries(readings: IndexReadings, way: Way, count: int) -> str:
     keys = readings.index.keys
     row = "r::text" if readings.has_places(way) else "NULL"
     before = [f"p{number}" for number in range(len(keys))]
-    own = _texts(readings.index.columns, readings.names)
     return f"""
-        SELECT {row}, {own}, {_texts(keys, before)}
+        SELECT {row}, {_texts_of(readings)}, {_texts(keys, before)}
         FROM ({readings.walked(way)}) AS s WHERE {readings.misplaced} LIMIT {count}
     """
 

@@ -6,12 +6,10 @@ table is not immutable, and evaluating it again would not show that.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import Connection
 
 _FIRST_OF_USERS = 16384  # numbers below are those of the server's own objects
 _TREES = """
@@ -69,7 +67,7 @@ class Suspect:
 
 
 def suspect_expressions(
-    connection: "psycopg.Connection[Any]", index: int
+    connection: Connection, index: int
 ) -> tuple[list[Suspect | None], Suspect | None]:
     """The suspect for each expression and for the condition; None where there is no doubt."""
     row = connection.execute(_TREES, (index,)).fetchone()
@@ -78,7 +76,7 @@ def suspect_expressions(
     return looked_at, _suspect(connection, condition) if condition else None
 
 
-def _suspect(connection: "psycopg.Connection[Any]", tree: str) -> Suspect | None:
+def _suspect(connection: Connection, tree: str) -> Suspect | None:
     functions = [int(number) for number in re.findall(r":funcid (\d+)", tree)]
     operators = [int(number) for number in re.findall(r":opno (\d+)", tree)]
     found = connection.execute(_FUNCTIONS + _OF_TREE, (functions, operators)).fetchall()
@@ -89,7 +87,7 @@ def _suspect(connection: "psycopg.Connection[Any]", tree: str) -> Suspect | None
     return Suspect(tree, _given_away(connection, bodies))
 
 
-def _given_away(connection: "psycopg.Connection[Any]", bodies: Mapping[str, str]) -> str | None:
+def _given_away(connection: Connection, bodies: Mapping[str, str]) -> str | None:
     """What a function, or one that it calls, depends on besides its arguments."""
     seen: dict[str, str] = {}
     left = dict(bodies)
@@ -105,9 +103,7 @@ def _given_away(connection: "psycopg.Connection[Any]", bodies: Mapping[str, str]
     return None
 
 
-def _asked(
-    connection: "psycopg.Connection[Any]", body: str, code: str, called: Iterable[str]
-) -> str | None:
+def _asked(connection: Connection, body: str, code: str, called: Iterable[str]) -> str | None:
     """What a body asks for, in words."""
     for keyword in _KEYWORDS:
         if re.search(rf"\b{keyword}\b", code, re.IGNORECASE):
@@ -122,11 +118,8 @@ def _asked(
     return None
 
 
-def _names(
-    connection: "psycopg.Connection[Any]", query: str, names: Iterable[str]
-) -> Iterator[str]:
-    for (name,) in connection.execute(query, (list(names),)).fetchall():
-        yield name
+def _names(connection: Connection, query: str, names: Iterable[str]) -> list[str]:
+    return [name for (name,) in connection.execute(query, (list(names),)).fetchall()]
 
 
 def _plain(name: str) -> str:

@@ -4,16 +4,18 @@
 The comparison function of the class is what the server itself builds and searches the tree by.
 Operators of the class are what a query must use for the planner to see the index; a class may
 borrow them from another one, whatever its own function says.
+
+What an index holds is what a row gives if they are equal for the class, not byte by byte. 1.0 and
+1.000, 0 and -0 are one value in several spellings. Where a type has such values, what is compared
+is the hash by which its own equality is defined. Letters are always told apart, whatever the
+collation: an index-only scan shows those of the entry.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
+from scrub.stores.postgres.connections import Connection, require_psycopg
 from scrub.stores.postgres.quoting import identifier, qualified
-
-if TYPE_CHECKING:
-    import psycopg
 
 # Support function 1 compares; 4 says that equal values have the same bytes. Where several families
 # have an operator, ORDER BY means the first of them.
@@ -49,7 +51,9 @@ _CLASSES = """
               AND w.amoplefttype = q.opcintype AND w.amoprighttype = q.opcintype)
     FROM pg_catalog.pg_opclass q WHERE q.oid = ANY(%s)
 """
-_LESS, _AT_MOST, _EQUAL, _AT_LEAST, _GREATER = "1", "2", "3", "4", "5"  # the strategies of a B-tree
+LESS, AT_MOST, EQUAL, AT_LEAST, GREATER = "1", "2", "3", "4", "5"
+"""The strategies of a B-tree, as the server numbers them."""
+_BLANK_PADDED = "bpchar"  # its class says that equal values have the same bytes, blanks aside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,36 +69,11 @@ class OperatorClass:
     @property
     def is_orderable(self) -> bool:
         """Whether a query can ask for its order."""
-        return self.leads and {_LESS, _GREATER} <= set(self.operators)
-
-    @property
-    def is_searchable(self) -> bool:
-        """Whether a query can ask for one key."""
-        return {_AT_MOST, _EQUAL, _AT_LEAST} <= set(self.operators)
-
-    @property
-    def less(self) -> str:
-        return self.operators[_LESS]
-
-    @property
-    def at_most(self) -> str:
-        return self.operators[_AT_MOST]
-
-    @property
-    def equal(self) -> str:
-        return self.operators[_EQUAL]
-
-    @property
-    def at_least(self) -> str:
-        return self.operators[_AT_LEAST]
-
-    @property
-    def greater(self) -> str:
-        return self.operators[_GREATER]
+        return self.leads and {LESS, GREATER} <= set(self.operators)
 
 
 def operator_classes(
-    connection: "psycopg.Connection[Any]", classes: Sequence[int | None]
+    connection: Connection, classes: Sequence[int | None]
 ) -> dict[int, OperatorClass]:
     """The classes of these numbers; a class without a comparison function is left out."""
     wanted = [number for number in classes if number is not None]
@@ -115,3 +94,36 @@ def operator_classes(
         ).fetchall()
         if function is not None
     }
+
+
+def may_differ_in_spelling(order: OperatorClass | None, base: str) -> bool:
+    """Whether a column may hold equal values with different bytes.
+
+    A column that is only stored has no class, so its type decides. A class with another idea of
+    equality than its type's has no hash to go with it: there, bytes decide.
+    """
+    if order is None:
+        return True
+    return order.equals_as_usual and (not order.equals_by_image or base == _BLANK_PADDED)
+
+
+def has_hash(connection: Connection, table: str, expression: str) -> bool:
+    """Whether the type of an expression, and of all in it, has a hash of 64 bits."""
+    psycopg = require_psycopg()
+    nothing = f"CASE WHEN false THEN {expression} END"  # a NULL of its type, which may be a domain
+    query = (
+        f"SELECT {by_value(nothing, False, 0)} "
+        f"FROM (VALUES (1)) AS one LEFT JOIN ONLY {table} ON false"
+    )
+    try:
+        with connection.transaction():
+            connection.execute(query)
+    except psycopg.Error:
+        return False
+    return True
+
+
+def by_value(value: str, has_letters: bool, seed: int) -> str:
+    """The hash of a value, the same for all its spellings."""
+    told_apart = f'({value} COLLATE pg_catalog."C")' if has_letters else value
+    return f"pg_catalog.hash_record_extended(ROW({told_apart}), ({seed}))"

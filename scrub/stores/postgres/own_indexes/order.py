@@ -9,6 +9,13 @@ where an entry belongs.
 from collections.abc import Sequence
 
 from scrub.stores.postgres.own_indexes.description import IndexColumn
+from scrub.stores.postgres.own_indexes.operator_classes import (
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    GREATER,
+    LESS,
+)
 
 
 def order_by(keys: Sequence[IndexColumn]) -> str:
@@ -18,7 +25,7 @@ def order_by(keys: Sequence[IndexColumn]) -> str:
 
 def _ordered(key: IndexColumn) -> str:
     assert key.order is not None, "keys have an order"
-    using = f"USING {key.order.greater if key.descending else key.order.less}"
+    using = f"USING {key.order.operators[GREATER if key.descending else LESS]}"
     nulls = "FIRST" if key.nulls_first else "LAST"
     return f"{_collated(key, key.expression)} {using} NULLS {nulls}"
 
@@ -61,8 +68,8 @@ def is_key(keys: Sequence[IndexColumn], values: Sequence[str], nulls: Sequence[b
     return " AND ".join(
         [
             *parts,
-            f"{key.expression} {key.order.at_least} {at}",
-            f"{key.expression} {key.order.at_most} {at}",
+            f"{key.expression} {key.order.operators[AT_LEAST]} {at}",
+            f"{key.expression} {key.order.operators[AT_MOST]} {at}",
         ]
     )
 
@@ -71,7 +78,7 @@ def _has(key: IndexColumn, value: str, null: bool) -> str:
     if null:
         return is_null(key.expression)
     assert key.order is not None, "keys have an order"
-    return f"{key.expression} {key.order.equal} {_collated(key, value)}"
+    return f"{key.expression} {key.order.operators[EQUAL]} {_collated(key, value)}"
 
 
 def _before(key: IndexColumn, left: str, right: str) -> str:

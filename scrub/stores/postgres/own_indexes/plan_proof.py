@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import Connection, only_row
 
 
 class Way(StrEnum):
@@ -50,17 +49,16 @@ class Demand:
     held: tuple[tuple[int, str], ...] = ()
 
 
-def prove(connection: "psycopg.Connection[Any]", query: str, demand: Demand) -> None:
+def prove(connection: Connection, query: str, demand: Demand) -> None:
     """Raise `ReadingRefused` unless the query's plan is what was demanded."""
     if objection := objection_to(plan_of(connection, query), demand):
         raise ReadingRefused(objection)
 
 
-def plan_of(connection: "psycopg.Connection[Any]", query: str) -> Mapping[str, Any]:
+def plan_of(connection: Connection, query: str) -> Mapping[str, Any]:
     """What the planner would do."""
-    row = connection.execute(f"EXPLAIN (VERBOSE, FORMAT JSON, COSTS OFF) {query}").fetchone()
-    assert row is not None, "EXPLAIN returns a plan"
-    plan: Mapping[str, Any] = row[0][0]["Plan"]
+    (explained,) = only_row(connection, f"EXPLAIN (VERBOSE, FORMAT JSON, COSTS OFF) {query}")
+    plan: Mapping[str, Any] = explained[0]["Plan"]
     return plan
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from scrub.stores.postgres.own_indexes.description import OwnIndex
-from scrub.stores.postgres.own_indexes.equality import by_value
+from scrub.stores.postgres.own_indexes.operator_classes import by_value
 from scrub.stores.postgres.own_indexes.order import equals, is_null, order_by, sorts_before
 from scrub.stores.postgres.own_indexes.plan_proof import Demand, Way
 

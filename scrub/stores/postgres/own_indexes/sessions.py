@@ -4,21 +4,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.errors import StoreUnavailable
-from scrub.stores.postgres.connections import (
-    connect,
-    require_psycopg,
-    server_message,
-    without_secrets,
-)
+from scrub.stores.postgres.connections import Connection, connect, require_psycopg, safe_message
 from scrub.stores.postgres.own_indexes.plan_proof import Demand, ReadingRefused, prove
 from scrub.stores.postgres.own_indexes.readings import settings_for
 from scrub.stores.postgres.shared_snapshot import read_at
-
-if TYPE_CHECKING:
-    import psycopg
 
 ROWS_PER_FETCH = 10_000
 
@@ -42,7 +34,7 @@ class IndexSessions:
                 yield from cursor
 
     @contextmanager
-    def session(self, settings: Mapping[str, str]) -> Iterator["psycopg.Connection[Any]"]:
+    def session(self, settings: Mapping[str, str]) -> Iterator[Connection]:
         """A session with these settings; `ReadingRefused` has what the server said."""
         psycopg = require_psycopg()
         try:
@@ -56,5 +48,5 @@ class IndexSessions:
                 yield connection
                 connection.rollback()
         except (psycopg.Error, StoreUnavailable) as error:
-            reason = without_secrets(server_message(error), self.conninfo)
+            reason = safe_message(error, self.conninfo)
             raise ReadingRefused(reason) from error

@@ -72,7 +72,8 @@ class _Trial:
     def found(self) -> dict[int | None, str]:
         """Why some of them give something else than usual."""
         usual = self._sums({})
-        together = set().union(*(self._changed(usual, self._others(way)) for way in _BOTH))
+        all_others = [{name: pair[way] for name, pair in _OTHERS.items()} for way in _BOTH]
+        together = set().union(*(self._changed(usual, others) for others in all_others))
         reasons: dict[int | None, str] = {}
         for name in (None, *_OTHERS):  # without any change first: some differ each time
             left = together - set(reasons)
@@ -83,10 +84,6 @@ class _Trial:
             told = f"depends on {name}" if name else "gives something else each time"
             reasons |= dict.fromkeys(changed & left, told)
         return {**dict.fromkeys(together, "depends on settings of the session"), **reasons}
-
-    @staticmethod
-    def _others(way: int) -> dict[str, str]:
-        return {name: pair[way] for name, pair in _OTHERS.items()}
 
     def _changed(self, usual: Sequence[int | None], settings: Mapping[str, str]) -> set[int | None]:
         """Those that give something else with these settings; all if one of them fails."""

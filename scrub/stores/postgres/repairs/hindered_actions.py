@@ -11,12 +11,7 @@ from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.relations import FOREIGN, MATERIALIZED, ServerRelation
 from scrub.stores.postgres.repairs.hindrances import IndexHindrances
 from scrub.stores.postgres.repairs.index_table import IndexTable
-from scrub.stores.postgres.repairs.surroundings import (
-    DELETE,
-    UPDATE,
-    Reference,
-    referred_places,
-)
+from scrub.stores.postgres.repairs.surroundings import DELETE, UPDATE, Reference, referred_places
 from scrub.stores.repairing import Reason
 
 _REMOVING = (ActionKind.DELETE, ActionKind.KEEP_ONE)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -23,25 +22,17 @@ from scrub.model.repair import Action, ActionKind, ActionOutcome, Entry
 from scrub.model.table import Index, Store, Table
 from scrub.stores.entry_states import comparable, with_zeros_of
 from scrub.stores.postgres.briefly import Brief
-from scrub.stores.postgres.equality import equalities_of
-from scrub.stores.postgres.quoting import beside_parameters
-from scrub.stores.postgres.relations import columns_of, find_relation
+from scrub.stores.postgres.connections import Connection
+from scrub.stores.postgres.relations import find_relation
 from scrub.stores.postgres.repairs.entry_writing import Written, write_entries
 from scrub.stores.postgres.repairs.hindered_actions import hindered, hindrances_of, unlockable
 from scrub.stores.postgres.repairs.hindrances import IndexHindrances
-from scrub.stores.postgres.repairs.index_table import IndexTable, lists_of
+from scrub.stores.postgres.repairs.index_table import IndexTable
 from scrub.stores.postgres.repairs.journal import PostgresJournal
-from scrub.stores.postgres.repairs.open_writers import wait_for_open_writers
-from scrub.stores.postgres.repairs.received import received
-from scrub.stores.postgres.repairs.row_demands import (
-    DemandSource,
-    RowDemands,
-    among,
-    key_columns,
-    value_in,
-)
+from scrub.stores.postgres.repairs.row_demands import Demands, demands_of_rows
 from scrub.stores.postgres.repairs.session import RepairSession, in_words
-from scrub.stores.postgres.repairs.write_batches import together_or_alone
+from scrub.stores.postgres.repairs.table_rows import TableRows, key_columns
+from scrub.stores.postgres.repairs.write_batches import attempted
 from scrub.stores.postgres.session_locks import unlock_all
 from scrub.stores.recovering import entries_by_key, key_names, plain_shape
 from scrub.stores.repairing import (
@@ -54,9 +45,6 @@ from scrub.stores.repairing import (
     judge,
     judge_undo,
 )
-
-if TYPE_CHECKING:
-    import psycopg
 
 
 class PostgresRepairs:
@@ -71,36 +59,29 @@ class PostgresRepairs:
         self,
         store: Store,
         sleep: Callable[[float], None] = time.sleep,
-        demands: Callable[[str], DemandSource] = RowDemands,
+        demands: Demands = demands_of_rows,
     ) -> None:
         self._session = RepairSession(store, sleep)
         self._schema = self._session.schema
-        self._demands = demands(self._schema)
+        self._demands = demands
         self._journal = PostgresJournal(self._schema)
         self._run: str | None = None  # for which this session holds the table
 
     @property
-    def connection(self) -> "psycopg.Connection[Any]":
+    def connection(self) -> Connection:
         return self._session.connection
 
     def close(self) -> None:
         self._session.close()
 
     def rows_there(self, table: Table, keys: Sequence[Entry]) -> list[bool]:
-        columns = key_columns(table)
-        wanted = to_table(keys, columns)
-        relation = find_relation(self.connection, self._schema, table.relation)
-        if (why := unlockable(relation)) is not None:
+        wanted = to_table(keys, key_columns(table))
+        brief = Brief(self.connection)
+        rows = TableRows.of(brief, self._schema, table)
+        if (why := unlockable(rows.relation)) is not None:
             raise UsageError(why[0], hint=why[1])
-        described = columns_of(self.connection, relation)
-        names = ", ".join(value_in("r", described[c.name], c) for c in columns)
         with in_words():
-            found = self.connection.execute(
-                beside_parameters(f"SELECT {names} FROM {relation.sql} AS r WHERE ")
-                + among(columns, described, equalities_of(self.connection, relation.oid)),
-                lists_of(wanted),
-            ).fetchall()
-        there = set(comparable(received(found, columns)))
+            there = set(rows.keys_there(brief, wanted))
         return [key in there for key in comparable(wanted)]
 
     def entries_of(self, table: Table, index: Index, keys: Sequence[Entry]) -> list[list[Entry]]:
@@ -132,7 +113,7 @@ class PostgresRepairs:
             relation = IndexTable.of(brief, self._schema, shape)
             relation.lock(brief)
             hindrances = IndexHindrances.of(brief.connection, relation.relation)
-            expected = self._demands.expected(brief, table, index, actions)
+            expected = self._demands(brief, self._schema, table, index, actions)
             exact = with_zeros_of(expected, given)
 
             def attempt(numbers: Sequence[int]) -> list[Applied]:
@@ -151,7 +132,7 @@ class PostgresRepairs:
                 return written.outcomes
 
             whys = [hindered(hindrances, shape, action) for action in actions]
-            return self._applied(brief, whys, attempt)
+            return attempted(brief.connection, whys, attempt)
 
         return self._session.insistently(work)
 
@@ -165,22 +146,6 @@ class PostgresRepairs:
                 return [why] * len(actions)
             return hindrances_of(brief, self._schema, shape, actions)
 
-    def _applied(
-        self,
-        brief: Brief,
-        whys: Sequence[Reason | None],
-        attempt: Callable[[Sequence[int]], list[Applied]],
-    ) -> list[Applied]:
-        """Actions that are hindered are refused; the others are attempted."""
-        free = [number for number, why in enumerate(whys) if why is None]
-        applied = dict(zip(free, together_or_alone(brief.connection, free, attempt), strict=True))
-        return [
-            applied[number]
-            if why is None
-            else Applied(ActionOutcome.REFUSED, reason=f"{why[0]}; {why[1]}")
-            for number, why in enumerate(whys)
-        ]
-
     def in_order(self, table: Table, index: Index, actions: Sequence[Action]) -> list[bool]:
         shape = shape_of(table, index)
         changes = changes_of_actions(shape, actions)
@@ -188,7 +153,7 @@ class PostgresRepairs:
 
         def work(brief: Brief) -> list[bool]:
             relation = IndexTable.of(brief, self._schema, shape)
-            expected = self._demands.expected(brief, table, index, actions)
+            expected = self._demands(brief, self._schema, table, index, actions)
             found = comparable(
                 relation.find(brief, to_table(places, shape.columns), lock=False).entries
             )
@@ -229,12 +194,12 @@ class PostgresRepairs:
                 self._journal.mark_undone(brief.connection, run, done)
                 return applied
 
-            return self._applied(brief, [hindrances.unfit] * len(records), attempt)
+            return attempted(brief.connection, [hindrances.unfit] * len(records), attempt)
 
         return self._session.insistently(work)
 
     def wait_for_writers(self, table: Table, seconds: float) -> None:
-        wait_for_open_writers(self._session, table, seconds)
+        self._session.wait_for_writers(table, seconds)
 
     def reindex(self, statement: str) -> None:
         """Rebuild an own index of the database; readers and writers continue."""

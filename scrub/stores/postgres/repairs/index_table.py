@@ -18,9 +18,9 @@ from scrub.model.entry_shape import MARK, EntryShape, Tombstones
 from scrub.model.journal import Image
 from scrub.model.table import Column
 from scrub.stores.postgres.briefly import Brief
-from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
+from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_in
 from scrub.stores.postgres.equality import equal, equalities_of, same
-from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.quoting import beside_parameters, identifier_beside_parameters
 from scrub.stores.postgres.relations import ServerRelation, columns_of, find_relation
 from scrub.stores.postgres.repairs.received import received
 from scrub.stores.postgres.repairs.whole_rows import exact_texts, image_of, image_sql
@@ -36,7 +36,7 @@ _GUARDING = """
             AND (a.attname <> ALL(%s::name[]) OR NOT (a.attnotnull OR {nulls_are_equal})))
 """
 _EQUAL_NULLS_VERSION = 150000
-_PLACE = "t.tableoid::bigint, t.ctid::text"
+PLACE = "t.tableoid::bigint, t.ctid::text"
 
 
 Place = tuple[int, str]
@@ -107,8 +107,8 @@ class IndexTable:
     @property
     def _selected(self) -> str:
         values = [self._value(column) for column in self.shape.columns]
-        mark = [f"t.{_name(MARK)}"] if self.is_marked else []
-        return ", ".join([_PLACE, *values, *mark])
+        mark = [f"t.{identifier_beside_parameters(MARK)}"] if self.is_marked else []
+        return ", ".join([PLACE, *values, *mark])
 
     def _found(self, brief: Brief, rows: Sequence[Sequence[Any]], whole: bool) -> EntriesInTable:
         width = len(self.shape.columns)
@@ -122,7 +122,7 @@ class IndexTable:
 
     def _images(self, brief: Brief, places: Sequence[Place]) -> list[Image]:
         """By themselves: values are read in the time zone of the catalog, texts in UTC."""
-        query = self._of_places(f"{_PLACE}, {image_sql('t', self.columns.values())}")
+        query = self._of_places(f"{PLACE}, {image_sql('t', self.columns.values())}")
         with exact_texts(brief):
             rows = brief.execute(query, lists_of_places(places)).fetchall()
         there = {(row[0], row[1]): image_of(self.columns, row[2]) for row in rows}
@@ -155,9 +155,9 @@ class IndexTable:
         columns = self.shape.indexed if self.shape.unique and is_known else self._telling()
         return " AND ".join(
             (same if c.name in unknown else equal)(
-                f"t.{_name(c.name)}",
+                f"t.{identifier_beside_parameters(c.name)}",
                 beside_parameters(self._equality(c.name)),
-                f"k.{_name(c.name)}::{self.type_of(c.name)}",
+                f"k.{identifier_beside_parameters(c.name)}::{self.type_of(c.name)}",
             )
             for c in columns
         )
@@ -173,9 +173,7 @@ class IndexTable:
         return found
 
     def _value(self, column: Column) -> str:
-        name = identifier(column.name)
-        value = value_of(self.columns[column.name], column.type).replace(name, f"t.{name}", 1)
-        return beside_parameters(value)
+        return beside_parameters(value_in("t", self.columns[column.name], column.type))
 
     def type_of(self, name: str) -> str:
         return beside_parameters(self.columns[name].shown)
@@ -183,10 +181,6 @@ class IndexTable:
     @property
     def sql(self) -> str:
         return beside_parameters(self.relation.sql)
-
-
-def _name(name: str) -> str:
-    return beside_parameters(identifier(name))
 
 
 def _halves(keys: pa.Table, names: set[str]) -> tuple[pa.Table, pa.Table]:
@@ -216,7 +210,7 @@ def arrays_of(columns: Sequence[Column], described: Mapping[str, ServerColumn]) 
     made himself, and it would call his function.
     """
     arrays = ", ".join(f"%s::{_sent_as(column, described)}[]" for column in columns)
-    return arrays, ", ".join(_name(column.name) for column in columns)
+    return arrays, ", ".join(identifier_beside_parameters(column.name) for column in columns)
 
 
 def _sent_as(column: Column, described: Mapping[str, ServerColumn]) -> str:

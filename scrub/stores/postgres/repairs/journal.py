@@ -3,19 +3,19 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrub.model.journal import JournalRecord, RowImages, RunRecord
 from scrub.model.repair import Action, ActionKind, Entry
-from scrub.stores.postgres.own_relations import demand_own
+from scrub.stores.postgres.connections import Connection
+from scrub.stores.postgres.own_relations import are_there, demand_own
 from scrub.stores.postgres.quoting import beside_parameters, qualified
 from scrub.stores.repairing import Applied
 
-if TYPE_CHECKING:
-    import psycopg
-
 _RUN_COLUMNS = "run, command, table_name, started, finished, undoes"
+_RUN_FIELDS = ("run", "command", "table", "started", "finished", "undoes")
 _RECORD_COLUMNS = (
     "run, number, index_name, kind, defect, primary_key, before, after, copies, undone_by"
 )
@@ -34,7 +34,7 @@ class PostgresJournal:
         self._runs = beside_parameters(self.runs_relation)
         self._records = beside_parameters(self.relation)
 
-    def create(self, connection: "psycopg.Connection[Any]") -> None:
+    def create(self, connection: Connection) -> None:
         connection.execute(
             f"""
             CREATE TABLE IF NOT EXISTS {self.runs_relation} (
@@ -55,16 +55,14 @@ class PostgresJournal:
         if not self._has_images(connection):  # a journal of an earlier version
             connection.execute(f"ALTER TABLE {self.relation} ADD COLUMN images json")
 
-    def _has_images(self, connection: "psycopg.Connection[Any]") -> bool:
+    def _has_images(self, connection: Connection) -> bool:
         return connection.execute(_HAS_IMAGES, (self.relation,)).fetchone() is not None
 
-    def is_there(self, connection: "psycopg.Connection[Any]") -> bool:
+    def is_there(self, connection: Connection) -> bool:
         """Refuses that of a stranger: his view would run his code, and his runs could be undone."""
-        demand_own(connection, self.runs_relation, self.relation)
-        row = connection.execute("SELECT to_regclass(%s)", (self.runs_relation,)).fetchone()
-        return row is not None and row[0] is not None
+        return are_there(connection, self.runs_relation, self.relation)
 
-    def begin(self, connection: "psycopg.Connection[Any]", record: RunRecord) -> None:
+    def begin(self, connection: Connection, record: RunRecord) -> None:
         self.create(connection)
         connection.execute(
             f"INSERT INTO {self._runs} ({_RUN_COLUMNS}) VALUES (%s, %s, %s, %s, NULL, %s) "
@@ -72,16 +70,13 @@ class PostgresJournal:
             (record.run, record.command, record.table, record.started, record.undoes),
         )
 
-    def end(self, connection: "psycopg.Connection[Any]", run: str) -> None:
+    def end(self, connection: Connection, run: str) -> None:
         connection.execute(
             f"UPDATE {self._runs} SET finished = clock_timestamp() WHERE run = %s", (run,)
         )
 
     def add(
-        self,
-        connection: "psycopg.Connection[Any]",
-        run: str,
-        done: Sequence[tuple[Action, Applied, RowImages]],
+        self, connection: Connection, run: str, done: Sequence[tuple[Action, Applied, RowImages]]
     ) -> None:
         """What a batch has done; the same transaction does it."""
         for action, applied, images in done:
@@ -103,7 +98,7 @@ class PostgresJournal:
             )
 
     def mark_undone(
-        self, connection: "psycopg.Connection[Any]", run: str, records: Sequence[JournalRecord]
+        self, connection: Connection, run: str, records: Sequence[JournalRecord]
     ) -> None:
         for record in records:
             connection.execute(
@@ -111,29 +106,20 @@ class PostgresJournal:
                 (run, record.run, record.number),
             )
 
-    def forget(self, connection: "psycopg.Connection[Any]", before: datetime) -> int:
+    def forget(self, connection: Connection, before: datetime) -> int:
         if not self.is_there(connection):
             return 0
         query = f"DELETE FROM {self._runs} WHERE finished < %s"
         return connection.execute(query, (before,)).rowcount
 
-    def runs(self, connection: "psycopg.Connection[Any]") -> list[RunRecord]:
+    def runs(self, connection: Connection) -> list[RunRecord]:
         if not self.is_there(connection):
             return []
         query = f"SELECT {_RUN_COLUMNS} FROM {self.runs_relation} ORDER BY started DESC"
-        return [
-            RunRecord(
-                run=row[0],
-                command=row[1],
-                table=row[2],
-                started=row[3],
-                finished=row[4],
-                undoes=row[5],
-            )
-            for row in connection.execute(query)
-        ]
+        rows = connection.execute(query)
+        return [RunRecord(**dict(zip(_RUN_FIELDS, row, strict=True))) for row in rows]
 
-    def records(self, connection: "psycopg.Connection[Any]", run: str) -> list[JournalRecord]:
+    def records(self, connection: Connection, run: str) -> list[JournalRecord]:
         if not self.is_there(connection):
             return []
         images = "images" if self._has_images(connection) else "NULL"
@@ -141,22 +127,13 @@ class PostgresJournal:
             f"SELECT {_RECORD_COLUMNS}, {images} FROM {self._records} WHERE run = %s "
             "ORDER BY number"
         )
-        return [
-            JournalRecord(
-                run=row[0],
-                number=row[1],
-                index=row[2],
-                kind=ActionKind(row[3]),
-                defect=row[4],
-                primary_key=row[5],
-                before=row[6],
-                after=row[7],
-                copies=row[8],
-                undone_by=row[9],
-                images=_images(row[10]),
-            )
-            for row in connection.execute(query, (run,))
-        ]
+        return [_record(row) for row in connection.execute(query, (run,))]
+
+
+def _record(row: Sequence[Any]) -> JournalRecord:
+    told = dict(zip((field.name for field in fields(JournalRecord)), row, strict=True))
+    typed = {"kind": ActionKind(told["kind"]), "images": _images(told["images"])}
+    return JournalRecord(**{**told, **typed})
 
 
 def _images_json(images: RowImages) -> str:

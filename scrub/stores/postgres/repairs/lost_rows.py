@@ -5,9 +5,8 @@ Only read. Each index is read through once, because nothing finds entries by pri
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,6 +18,7 @@ from scrub.model.table import Index, Table
 from scrub.stores.entry_states import Values, comparable, identity
 from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.column_types import ServerColumn, sql_type
+from scrub.stores.postgres.connections import PIN_PATH_LOCALLY, Connection
 from scrub.stores.postgres.entry_sql import EntrySql, entry_sql
 from scrub.stores.postgres.equality import equal
 from scrub.stores.postgres.quoting import beside_parameters, identifier
@@ -32,6 +32,7 @@ from scrub.stores.postgres.relations import (
 from scrub.stores.postgres.repairs.index_table import IndexTable, arrays_of, lists_of
 from scrub.stores.postgres.repairs.received import received
 from scrub.stores.postgres.repairs.row_demands import entry_values
+from scrub.stores.postgres.repairs.table_rows import key_columns
 from scrub.stores.recovering import (
     BY_HAND,
     IndexView,
@@ -43,28 +44,26 @@ from scrub.stores.recovering import (
 )
 from scrub.stores.repairing import Reason
 
-if TYPE_CHECKING:
-    import psycopg
-
 _READING_SECONDS = 24 * 3600.0
 _GENERATED = "SELECT attname FROM pg_attribute WHERE attrelid = %s AND attgenerated <> ''"
 
 
-def generated_columns(
-    connection: "psycopg.Connection[Any]", relation: ServerRelation
-) -> frozenset[str]:
+def generated_columns(connection: Connection, relation: ServerRelation) -> frozenset[str]:
     """Columns that the database computes from others."""
     return frozenset(row[0] for row in connection.execute(_GENERATED, (relation.oid,)))
 
 
 def settle_rows(
-    connection: "psycopg.Connection[Any]", schema: str, table: Table, actions: Sequence[Action]
+    connection: Connection, schema: str, table: Table, actions: Sequence[Action]
 ) -> list[Action | Reason]:
     """Each recovery with the entries that go with it, or why there is none."""
     with connection.transaction():
-        connection.execute("SET LOCAL search_path = pg_catalog, pg_temp")
+        connection.execute(PIN_PATH_LOCALLY)
         brief = Brief(connection, time.monotonic() + _READING_SECONDS)
-        look = _Look.of(brief, schema, table)
+        relation = find_relation(connection, schema, table.relation)
+        described = columns_of(connection, relation)
+        generated = generated_columns(connection, relation)
+        look = _Look(brief, schema, table, relation, described, generated)
         hindrances = [look.hindrance(action) for action in actions]
         free = [a for a, why in zip(actions, hindrances, strict=True) if why is None]
         written = [name for name in look.described if name not in look.generated]
@@ -79,15 +78,8 @@ class _Look:
     schema: str
     table: Table
     relation: ServerRelation
-    described: dict[str, ServerColumn]
+    described: Mapping[str, ServerColumn]
     generated: frozenset[str]
-
-    @classmethod
-    def of(cls, brief: Brief, schema: str, table: Table) -> "_Look":
-        relation = find_relation(brief.connection, schema, table.relation)
-        described = columns_of(brief.connection, relation)
-        generated = generated_columns(brief.connection, relation)
-        return cls(brief, schema, table, relation, described, generated)
 
     def hindrance(self, action: Action) -> Reason | None:
         """What the table itself has against a row."""
@@ -155,8 +147,7 @@ class _Look:
         self, index: Index, shape: EntryShape, actions: Sequence[Action]
     ) -> list[list[Values]]:
         by_key = by_key_shape(self.table, index, shape)
-        columns = [self.table.column(name) for name in self.table.primary_key]
-        keys = to_table([action.primary_key or {} for action in actions], columns)
+        keys = to_table([action.primary_key or {} for action in actions], key_columns(self.table))
         keys = keys.rename_columns(key_names(self.table, index))
         relation = IndexTable.of(self.brief, self.schema, by_key)
         found = relation.find(self.brief, keys, lock=False).entries

@@ -2,7 +2,7 @@
 """Repairing pairs of bytes in PostgreSQL: as other indexes, where the rows are pairs too."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from scrub.model.repair import Action
 from scrub.model.table import Index, Store, Table
@@ -14,29 +14,21 @@ from scrub.stores.postgres.repairs.index_repairs import PostgresRepairs
 from scrub.stores.postgres.repairs.index_table import IndexTable
 
 
-@dataclass(frozen=True, slots=True)
-class PairDemands:
-    """What the pairs of rows demand of the pairs of an index, in one schema."""
-
-    schema: str
-
-    def expected(
-        self, brief: Brief, table: Table, index: Index, actions: Sequence[Action]
-    ) -> list[list[Values]]:
-        assert table.kv is not None, "only tables in key-value layout come here"
-        _opened(brief, self.schema, index.relation)
-
-        def read(keys: Sequence[bytes]) -> list[Pair]:
-            return _find(brief, self.schema, table.relation, keys, lock=True)
-
-        return demanded_now(PairRows(table.kv), index.name, actions, read)
+def demands_of_pairs(
+    brief: Brief, schema: str, table: Table, index: Index, actions: Sequence[Action]
+) -> list[list[Values]]:
+    """What the pairs of rows demand of the pairs of an index."""
+    assert table.kv is not None, "only tables in key-value layout come here"
+    _opened(brief, schema, index.relation)
+    read = partial(_find, brief, schema, table.relation, lock=True)
+    return demanded_now(PairRows(table.kv), index.name, actions, read)
 
 
 class PostgresPairRepairs(PostgresRepairs):
     """Repairs of tables in key-value layout; tables are given as `pair_table` makes them."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store, demands=PairDemands)
+        super().__init__(store, demands=demands_of_pairs)
 
     def pairs_at(self, table: Table, index: str, keys: Sequence[bytes]) -> list[Pair]:
         relation = table.index(index).relation

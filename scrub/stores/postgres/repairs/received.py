@@ -9,7 +9,7 @@ has one is damaged, and an entry that has one equals no other. Nobody is stopped
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,7 @@ from scrub.codec.arrow_types import to_arrow
 from scrub.errors import StoreUnavailable
 from scrub.model.table import Column
 from scrub.model.types import TypeName
-from scrub.stores.postgres.connections import require_psycopg
-
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.postgres.connections import Connection, require_psycopg
 
 _EPOCH, _EPOCH_DAY = datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -35,7 +32,7 @@ class OutsideTime(int):
     """A time that Python has none for: a number that stands for it, earlier or later than any."""
 
 
-def hand_over_all_times(connection: "psycopg.Connection[Any]") -> None:
+def hand_over_all_times(connection: Connection) -> None:
     """From now on, this session meets times that Python has none for without an error."""
     psycopg = require_psycopg()
     from psycopg.types import datetime as types

@@ -20,7 +20,6 @@ from scrub.model.table import Index, Table
 from scrub.stores.entry_states import EntryStates, Outcome, comparable
 from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.connections import require_psycopg
-from scrub.stores.postgres.entry_sql import entry_sql
 from scrub.stores.postgres.repairs.entry_writing import write_entries
 from scrub.stores.postgres.repairs.index_repairs import PostgresRepairs
 from scrub.stores.postgres.repairs.index_table import IndexTable
@@ -91,8 +90,7 @@ class RecoveringPostgres(PostgresRepairs):
     ) -> list[tuple[Entry, RowImages]]:
         """The entry that a row demands of an index, put where there is none; what was put."""
         shape = shape_of(table, index)
-        entry = entry_sql(brief.connection, self._schema, table, index)
-        _, given = entries_due(brief, entry, self._schema, table, shape, key)
+        given = entries_due(brief, self._schema, table, index, key)
         due = comparable(given)
         if told is not None and due != comparable(to_table([told], shape.columns)):
             raise LeftAlone(
@@ -142,10 +140,9 @@ class RecoveringPostgres(PostgresRepairs):
         self, brief: Brief, table: Table, index: Index, key: pa.Table
     ) -> Iterator[tuple[pa.Table, RowImages]]:
         """The row's entry, if the index holds it, with all columns."""
-        shape = shape_of(table, index)
-        entry = entry_sql(brief.connection, self._schema, table, index)
-        _, due = entries_due(brief, entry, self._schema, table, shape, key)
-        found = IndexTable.of(brief, self._schema, shape).find(brief, due, lock=True, whole=True)
+        due = entries_due(brief, self._schema, table, index, key)
+        held = IndexTable.of(brief, self._schema, shape_of(table, index))
+        found = held.find(brief, due, lock=True, whole=True)
         values = comparable(found.entries)
         there = [n for n, v in enumerate(values) if v in comparable(due)]
         if there:

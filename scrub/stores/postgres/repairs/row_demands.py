@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a PostgreSQL table by primary key, and the entries that they should have."""
+"""The entries that rows of a PostgreSQL table should have in an index."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -16,130 +15,70 @@ from scrub.stores.entry_states import DAMAGED, Values, comparable
 from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.column_types import ServerColumn, sql_type, value_of
 from scrub.stores.postgres.entry_sql import EntrySql, entry_sql
-from scrub.stores.postgres.equality import equal, equalities_of
-from scrub.stores.postgres.quoting import beside_parameters, identifier
-from scrub.stores.postgres.relations import columns_of, find_relation
-from scrub.stores.postgres.repairs.index_table import arrays_of, lists_of
+from scrub.stores.postgres.quoting import bare, identifier
 from scrub.stores.postgres.repairs.received import received
+from scrub.stores.postgres.repairs.table_rows import TableRows, key_columns
 from scrub.stores.row_entries import columns_believed, mask_of_damaged
 
+Demands = Callable[[Brief, str, Table, Index, Sequence[Action]], list[list[Values]]]
+"""What repairs of a schema ask: for each action, the entries that its rows should have.
 
-class DemandSource(Protocol):
-    """Where repairs learn what an index should hold: from rows in columns, or from pairs."""
-
-    def expected(
-        self, brief: Brief, table: Table, index: Index, actions: Sequence[Action]
-    ) -> list[list[Values]]:
-        """For each action, the entries that its rows should have; the rows are locked."""
+The rows are locked. They are in columns, or pairs of bytes.
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class RowDemands:
-    """The demands of rows in columns, in one schema."""
-
-    schema: str
-
-    def expected(
-        self, brief: Brief, table: Table, index: Index, actions: Sequence[Action]
-    ) -> list[list[Values]]:
-        shape = shape_of(table, index)
-        entry = entry_sql(brief.connection, self.schema, table, index)
-        keys = to_table([action.primary_key or {} for action in actions], key_columns(table))
-        of_rows, entries = entries_due(brief, entry, self.schema, table, shape, keys)
-        found: dict[Values, list[Values]] = {}
-        outside = mask_of_damaged(entries, _nullable(shape.columns))
-        for key, values, is_damaged in zip(of_rows, comparable(entries), outside, strict=True):
-            found.setdefault(key, []).append(DAMAGED if is_damaged else values)
-        for key in _damaged(brief, self.schema, table, index, keys):
-            found[key] = [DAMAGED]
-        return [found.get(key, []) for key in comparable(keys)]
+def demands_of_rows(
+    brief: Brief, schema: str, table: Table, index: Index, actions: Sequence[Action]
+) -> list[list[Values]]:
+    """What rows in columns demand."""
+    rows = TableRows.of(brief, schema, table)
+    keys = to_table([action.primary_key or {} for action in actions], key_columns(table))
+    of_rows, entries = _due(brief, schema, rows, index, keys)
+    found: dict[Values, list[Values]] = {}
+    # NULL where it must not be is looked for in the rows themselves.
+    nullable = [replace(column, nullable=True) for column in shape_of(table, index).columns]
+    outside = mask_of_damaged(entries, nullable)
+    for key, values, is_damaged in zip(of_rows, comparable(entries), outside, strict=True):
+        found.setdefault(key, []).append(DAMAGED if is_damaged else values)
+    for key in _damaged(brief, rows, index, keys):
+        found[key] = [DAMAGED]
+    return [found.get(key, []) for key in comparable(keys)]
 
 
-def _nullable(columns: Sequence[Column]) -> list[Column]:
-    """NULL where it must not be is looked for in the rows themselves."""
-    return [replace(column, nullable=True) for column in columns]
-
-
-def _damaged(brief: Brief, schema: str, table: Table, index: Index, keys: pa.Table) -> list[Values]:
+def _damaged(brief: Brief, rows: TableRows, index: Index, keys: pa.Table) -> list[Values]:
     """Keys of rows with NULL where the catalog says never, in a column that the index uses."""
-    relation = find_relation(brief.connection, schema, table.relation)
-    described = columns_of(brief.connection, relation)
     unsure = [
         f"r.{identifier(column.name)} IS NULL"
-        for column in columns_believed(table, index)
-        if not column.nullable and not described[column.name].not_null
+        for column in columns_believed(rows.table, index)
+        if not column.nullable and not rows.described[column.name].not_null
     ]
-    if not unsure:
-        return []
-    columns = key_columns(table)
-    names = ", ".join(value_in("r", described[column.name], column) for column in columns)
-    rows = brief.execute(
-        beside_parameters(f"SELECT {names} FROM {relation.sql} AS r WHERE ({' OR '.join(unsure)})")
-        + f" AND {among(columns, described, equalities_of(brief.connection, relation.oid))}",
-        lists_of(keys),
-    ).fetchall()
-    return comparable(received(rows, columns))
+    return rows.keys_there(brief, keys, f"({' OR '.join(unsure)})") if unsure else []
 
 
-def entries_due(
-    brief: Brief,
-    entry: EntrySql,
-    schema: str,
-    table: Table,
-    shape: EntryShape,
-    keys: pa.Table,
+def entries_due(brief: Brief, schema: str, table: Table, index: Index, keys: pa.Table) -> pa.Table:
+    """The entries that rows of some keys should have; the rows are locked."""
+    return _due(brief, schema, TableRows.of(brief, schema, table), index, keys)[1]
+
+
+def _due(
+    brief: Brief, schema: str, rows: TableRows, index: Index, keys: pa.Table
 ) -> tuple[list[Values], pa.Table]:
-    """The entries that rows of some keys should have, with the key of each; rows are locked."""
-    relation = find_relation(brief.connection, schema, table.relation)
-    described = columns_of(brief.connection, relation)
-    equalities = equalities_of(brief.connection, relation.oid)
-    columns = key_columns(table)
-    names = [value_in("r", described[c.name], c) for c in columns]
-    values = entry_values(entry, shape, described)
-    rows = brief.execute(
-        beside_parameters(
-            f"SELECT {entry.covered}, {', '.join(names + values)} FROM {relation.sql} AS r WHERE "
-        )
-        + f"{among(columns, described, equalities)} FOR SHARE OF r",
-        lists_of(keys),
-    ).fetchall()
-    width = len(columns)
-    covered = [row for row in rows if row[0]]
+    """The same with the key of each."""
+    entry = entry_sql(brief.connection, schema, rows.table, index)
+    shape, columns = shape_of(rows.table, index), key_columns(rows.table)
+    values = [entry.covered, *rows.key, *entry_values(entry, shape, rows.described)]
+    found = rows.select(brief, values, keys, locking=" FOR SHARE OF r")
+    covered, width = [row for row in found if row[0]], len(columns)
     of_rows = comparable(received([row[1 : 1 + width] for row in covered], columns))
     return of_rows, received([row[1 + width :] for row in covered], shape.columns)
 
 
-def among(
-    columns: Sequence[Column],
-    described: Mapping[str, ServerColumn],
-    equalities: Mapping[str, str | None],
-) -> str:
-    """Rows, called r, that have one of the keys given as lists."""
-    arrays, names = arrays_of(columns, described)
-    same = beside_parameters(
-        " AND ".join(
-            equal(
-                f"r.{identifier(c.name)}",
-                equalities[c.name] or "OPERATOR(pg_catalog.=)",
-                f"k.{identifier(c.name)}::{described[c.name].shown}",
-            )
-            for c in columns
-        )
-    )
-    return f"EXISTS (SELECT FROM unnest({arrays}) AS k({names}) WHERE {same})"
-
-
-def value_in(alias: str, of: ServerColumn, column: Column) -> str:
-    name = identifier(column.name)
-    return value_of(of, column.type).replace(name, f"{alias}.{name}", 1)
-
-
 def entry_values(
-    entry: EntrySql, shape: EntryShape, described: dict[str, ServerColumn]
+    entry: EntrySql, shape: EntryShape, described: Mapping[str, ServerColumn]
 ) -> list[str]:
     """What a row puts into each column of its entry."""
     return [
-        _entry_value(part.value, described.get(_bare(part.value)), column)
+        _entry_value(part.value, described.get(bare(part.value)), column)
         for part, column in zip(entry.parts, shape.columns, strict=True)
     ]
 
@@ -149,11 +88,3 @@ def _entry_value(value: str, plain: ServerColumn | None, column: Column) -> str:
     if plain is not None:
         return value_of(plain, column.type)
     return f"({value})::{sql_type(column.type)}"
-
-
-def _bare(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
-
-
-def key_columns(table: Table) -> tuple[Column, ...]:
-    return tuple(table.column(name) for name in table.primary_key)

@@ -13,7 +13,7 @@ from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 from scrub.stores.postgres.repairs.index_table import IndexTable, arrays_of, lists_of
 from scrub.stores.postgres.repairs.lost_rows import generated_columns
-from scrub.stores.postgres.repairs.row_demands import among, key_columns
+from scrub.stores.postgres.repairs.table_rows import TableRows, key_columns
 from scrub.stores.recovering import row_shape
 from scrub.stores.repairing import Applied
 
@@ -135,7 +135,8 @@ class RowPlace:
 
     @property
     def _is_it(self) -> str:
-        return among(key_columns(self.table), self.rows.columns, self.rows.equalities)
+        rows = self.rows
+        return TableRows(self.table, rows.columns, rows.relation, rows.equalities).among
 
     def _known(self, action: Action) -> list[Column]:
         """The catalog's columns, but for those that the database computes and nobody told."""

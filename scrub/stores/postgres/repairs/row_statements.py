@@ -8,15 +8,15 @@ import pyarrow as pa
 from scrub.model.entry_shape import MARK
 from scrub.model.journal import Image
 from scrub.stores.postgres.briefly import Brief
-from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.quoting import identifier_beside_parameters as _name
 from scrub.stores.postgres.repairs.index_table import (
+    PLACE,
     IndexTable,
     Place,
     arrays_of,
     lists_of,
     lists_of_places,
 )
-from scrub.stores.postgres.repairs.whole_rows import typed_places
 
 
 def update_columns(
@@ -44,7 +44,7 @@ def update_columns(
         f"FROM unnest(%s::bigint[], %s::tid[], %s::integer[]{arrays}) "
         f"AS k(__scrub_relation, __scrub_place, __scrub_number{listed}) "
         "WHERE t.tableoid = k.__scrub_relation AND t.ctid = k.__scrub_place "
-        "RETURNING k.__scrub_number, t.tableoid::bigint, t.ctid::text",
+        f"RETURNING k.__scrub_number, {PLACE}",
         [*lists_of_places(places), list(range(len(places))), *parameters],
     ).fetchall()
     return [(row[0], (row[1], row[2])) for row in rows]
@@ -57,13 +57,13 @@ def update_texts(
     if not names:
         return [place]
     sets = [f"{_name(name)} = %s::{table.type_of(name)}" for name in names]
-    rows = brief.execute(
+    return _places(
+        brief,
         f"UPDATE {table.sql} AS t SET {', '.join(sets)} "
         "WHERE t.tableoid = %s::oid AND t.ctid = %s::tid "
-        "RETURNING t.tableoid::bigint, t.ctid::text",
+        f"RETURNING {PLACE}",
         [*(image[name] for name in names), *place],
-    ).fetchall()
-    return [(row[0], row[1]) for row in rows]
+    )
 
 
 def delete_rows(brief: Brief, table: IndexTable, places: Sequence[Place]) -> int:
@@ -96,13 +96,13 @@ def insert_entries(
         parameters.append(list(dead))
     keys = {column.name for column in (*table.shape.indexed, *table.shape.suffix)}
     order = [str(n + 1) for n, column in enumerate(columns) if column.name in keys] or ["1"]
-    rows = brief.execute(
+    return _places(
+        brief,
         f"INSERT INTO {table.sql} AS t ({', '.join(targets)}) OVERRIDING SYSTEM VALUE "
         f"SELECT {', '.join(values)} FROM unnest({arrays}) AS k({names}) "
-        f"ORDER BY {', '.join(order)} RETURNING t.tableoid::bigint, t.ctid::text",
+        f"ORDER BY {', '.join(order)} RETURNING {PLACE}",
         parameters,
-    ).fetchall()
-    return [(row[0], row[1]) for row in rows]
+    )
 
 
 def insert_image(
@@ -114,14 +114,16 @@ def insert_image(
         for column in table.columns.values()
         if column.name in image and column.name not in computed
     ]
-    rows = brief.execute(
+    # Read by the input functions of the types: the driver sends texts without one.
+    values = ", ".join(f"%s::{table.type_of(column.name)}" for column in columns)
+    return _places(
+        brief,
         f"INSERT INTO {table.sql} AS t "
         f"({', '.join(_name(column.name) for column in columns)}) OVERRIDING SYSTEM VALUE "
-        f"VALUES ({typed_places(columns)}) RETURNING t.tableoid::bigint, t.ctid::text",
+        f"VALUES ({values}) RETURNING {PLACE}",
         [image[column.name] for column in columns],
-    ).fetchall()
-    return [(row[0], row[1]) for row in rows]
+    )
 
 
-def _name(name: str) -> str:
-    return beside_parameters(identifier(name))
+def _places(brief: Brief, statement: str, values: Sequence[object]) -> list[Place]:
+    return [(row[0], row[1]) for row in brief.execute(statement, values).fetchall()]

@@ -4,27 +4,31 @@
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
-from scrub.errors import StoreUnavailable, UsageError
-from scrub.model.table import Store
+from scrub.errors import RelationMismatch, StoreUnavailable, UsageError
+from scrub.model.table import Store, Table
 from scrub.stores.building import GaveWay
+from scrub.stores.postgres.blocking import blockers_of, numbers_of
 from scrub.stores.postgres.briefly import Brief, briefly, patience
-from scrub.stores.postgres.connections import connect, conninfo_of, require_psycopg, server_message
+from scrub.stores.postgres.connections import (
+    PIN_PATH_LOCALLY,
+    Connection,
+    connect,
+    conninfo_of,
+    require_psycopg,
+    server_message,
+)
 from scrub.stores.postgres.repairs.received import hand_over_all_times
 from scrub.stores.postgres.session_locks import holder_of, try_lock
 
-if TYPE_CHECKING:
-    import psycopg
-
 T = TypeVar("T")
 
-POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 _ATTEMPTS_MAX = 60
 _LOCK_ATTEMPTS_MAX = 20
-_PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # names mean what the catalog says
 
 
 class RepairSession:
@@ -36,7 +40,7 @@ class RepairSession:
         self._conninfo = conninfo_of(store.url, store.options)
 
     @cached_property
-    def connection(self) -> "psycopg.Connection[Any]":
+    def connection(self) -> Connection:
         connection = connect(self._conninfo)
         connection.autocommit = True
         # Whatever the server's default: each statement must see what was committed before it.
@@ -57,7 +61,7 @@ class RepairSession:
         for _ in range(_LOCK_ATTEMPTS_MAX):
             if try_lock(self.connection, name):
                 return
-            self.sleep(POLL_SECONDS)
+            self.sleep(_POLL_SECONDS)
         holder = holder_of(self.connection, name) or "it has just begun"
         raise StoreUnavailable(
             f"another repair of table {table} is at work: {holder}",
@@ -68,7 +72,7 @@ class RepairSession:
     def reading(self) -> Iterator[Brief]:
         """A transaction that only reads."""
         with in_words(), self.connection.transaction():
-            self.connection.execute(_PINNED)
+            self.connection.execute(PIN_PATH_LOCALLY)
             yield Brief(self.connection)
 
     def insistently(self, work: Callable[[Brief], list[T]]) -> list[T]:
@@ -77,7 +81,7 @@ class RepairSession:
         for number in range(_ATTEMPTS_MAX):
             try:
                 with in_words(), briefly(self.connection, patience(self.connection)) as brief:
-                    brief.execute(_PINNED)
+                    brief.execute(PIN_PATH_LOCALLY)
                     return work(brief)
             except GaveWay as error:
                 reason = str(error)
@@ -86,6 +90,32 @@ class RepairSession:
             f"other writers were in the way, {_ATTEMPTS_MAX} times in a row ({reason})",
             hint="run the same again: what is repaired is left alone",
         )
+
+    def wait_for_writers(self, table: Table, seconds: float) -> None:
+        """Until all who write now have ended; raises StoreUnavailable after so long."""
+        oids = self._written_by_writers(table)
+        waiting = {blocker.identity for blocker in blockers_of(self.connection, oids)}
+        deadline = time.monotonic() + seconds
+        while waiting:
+            left = [b for b in blockers_of(self.connection, oids) if b.identity in waiting]
+            waiting = {blocker.identity for blocker in left}
+            if waiting and time.monotonic() > deadline:
+                raise StoreUnavailable(
+                    "rows whose entries were deleted could not be checked again, because of "
+                    + "; ".join(blocker.description for blocker in left[:5]),
+                    hint="end them, and run the same again: it looks at those rows first",
+                )
+            if waiting:
+                self.sleep(_POLL_SECONDS)
+
+    def _written_by_writers(self, table: Table) -> list[int]:
+        """The table and its indexes: a writer may begin with either."""
+        oids: list[int] = []
+        for name in [table.relation, *(i.relation for i in table.indexes if not i.is_own)]:
+            # An index that is not there is written by nobody.
+            with suppress(RelationMismatch):
+                oids += numbers_of(self.connection, self.schema, name)
+        return oids
 
 
 @contextmanager

@@ -3,14 +3,11 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from scrub.stores.postgres.quoting import beside_parameters, identifier
+from scrub.stores.postgres.connections import Connection
+from scrub.stores.postgres.quoting import beside_parameters, identifier, qualified
 from scrub.stores.postgres.relations import ServerRelation
 from scrub.stores.repairing import Reason
-
-if TYPE_CHECKING:
-    import psycopg
 
 INSERT, UPDATE, DELETE = "INSERT", "UPDATE", "DELETE"
 _EVENTS = {4: INSERT, 8: DELETE, 16: UPDATE}
@@ -138,36 +135,23 @@ class Reference:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """All of it, of a table and its partitions."""
-
-    kinds: frozenset[str]  # of relations
-    fires: Sequence[Fires]
-    columns: Sequence[ColumnBeside]
-    references: Sequence[Reference]
-
-    @classmethod
-    def of(cls, connection: "psycopg.Connection[Any]", relation: ServerRelation) -> "Surroundings":
-        tree = connection.execute(_TREE, (relation.oid, relation.oid)).fetchall()
-        oids = [oid for oid, _ in tree]
-        rows = connection.execute(_COLUMNS, (relation.oid,)).fetchall()
-        return cls(
-            kinds=frozenset(kind for _, kind in tree),
-            fires=[*_triggers(connection, oids, relation), *_rules(connection, oids, relation)],
-            columns=[ColumnBeside(*row) for row in rows],
-            references=_references(connection, oids),
-        )
+def tree_of(connection: Connection, relation: ServerRelation) -> dict[int, str]:
+    """The kinds of a table and of its partitions, by their numbers."""
+    return dict(connection.execute(_TREE, (relation.oid, relation.oid)).fetchall())
 
 
-def _triggers(
-    connection: "psycopg.Connection[Any]", oids: Sequence[int], relation: ServerRelation
+def columns_beside(connection: Connection, relation: ServerRelation) -> list[ColumnBeside]:
+    return [ColumnBeside(*row) for row in connection.execute(_COLUMNS, (relation.oid,))]
+
+
+def triggers_of(
+    connection: Connection, oids: Sequence[int], relation: ServerRelation
 ) -> list[Fires]:
     rows = connection.execute(_TRIGGERS, (list(oids), [relation.oid])).fetchall()
     return [
         Fires(
             what=f"trigger {name} on {schema}.{table}",
-            how_to_disable=f"ALTER TABLE {identifier(schema)}.{identifier(table)} "
+            how_to_disable=f"ALTER TABLE {qualified(schema, table)} "
             f"DISABLE TRIGGER {identifier(name)}",
             events=frozenset(event for bit, event in _EVENTS.items() if kind & bit),
             columns=frozenset(columns),
@@ -176,9 +160,7 @@ def _triggers(
     ]
 
 
-def _rules(
-    connection: "psycopg.Connection[Any]", oids: Sequence[int], relation: ServerRelation
-) -> list[Fires]:
+def rules_of(connection: Connection, oids: Sequence[int], relation: ServerRelation) -> list[Fires]:
     return [
         Fires(
             what=f"rule {name} on {relation.label}",
@@ -190,12 +172,12 @@ def _rules(
     ]
 
 
-def _references(connection: "psycopg.Connection[Any]", oids: Sequence[int]) -> list[Reference]:
+def references_to(connection: Connection, oids: Sequence[int]) -> list[Reference]:
     return [
         Reference(
             name=name,
             child=f"{schema}.{table}",
-            sql=f"{identifier(schema)}.{identifier(table)}",
+            sql=qualified(schema, table),
             on_delete=on_delete,
             on_update=on_update,
             is_seen=is_seen,
@@ -209,7 +191,7 @@ def _references(connection: "psycopg.Connection[Any]", oids: Sequence[int]) -> l
 
 
 def referred_places(
-    connection: "psycopg.Connection[Any]",
+    connection: Connection,
     relation: ServerRelation,
     reference: Reference,
     places: Sequence[tuple[int, str]],

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from scrub.model.journal import Image
 from scrub.stores.postgres.briefly import Brief
 from scrub.stores.postgres.column_types import ServerColumn
+from scrub.stores.postgres.connections import only_row
 from scrub.stores.postgres.quoting import beside_parameters, identifier
 
 _EXACT = {
@@ -32,10 +33,8 @@ def exact_texts(brief: Brief) -> Iterator[None]:
     Afterwards the session has its own settings again: entries are made in the catalog's time zone.
     A statement that fails takes these settings back with everything else.
     """
-    own = brief.connection.execute(
-        f"SELECT {', '.join('pg_catalog.current_setting(%s)' for _ in _EXACT)}", [*_EXACT]
-    ).fetchone()
-    assert own is not None, "a SELECT without a relation has a row"
+    settings = ", ".join("pg_catalog.current_setting(%s)" for _ in _EXACT)
+    own = only_row(brief.connection, f"SELECT {settings}", [*_EXACT])
     _set(brief, _EXACT.values())
     yield
     _set(brief, own)
@@ -61,11 +60,3 @@ def image_sql(alias: str, columns: Iterable[ServerColumn]) -> str:
 
 def image_of(columns: Iterable[str], texts: Sequence[str | None]) -> Image:
     return dict(zip(columns, texts, strict=True))
-
-
-def typed_places(columns: Sequence[ServerColumn]) -> str:
-    """Places for the texts of one row, read by the input functions of the columns' types.
-
-    The driver sends texts without a type, so the server takes the one that is written here.
-    """
-    return ", ".join(f"%s::{beside_parameters(column.shown)}" for column in columns)

@@ -2,15 +2,11 @@
 """Batches of changes of which some may be refused: all at once if that works, else one by one."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from scrub.model.repair import ActionOutcome
-from scrub.stores.postgres.connections import require_psycopg, server_message
+from scrub.stores.postgres.connections import Connection, require_psycopg, server_message
 from scrub.stores.postgres.repairs.planned_writes import NotWritten
-from scrub.stores.repairing import Applied
-
-if TYPE_CHECKING:
-    import psycopg
+from scrub.stores.repairing import Applied, Reason
 
 _LOOKS_MAX = 3
 _NAMES = (
@@ -32,7 +28,9 @@ def refusal_of(error: Exception) -> str | None:
     """
     if isinstance(error, NotWritten):
         return error.reason
-    state = getattr(error, "sqlstate", None) or ("22" if _is_of_driver(error) else "")
+    # The driver does not even send some values, such as a text with a zero byte.
+    of_driver = "22" if isinstance(error, require_psycopg().DataError) else ""
+    state = getattr(error, "sqlstate", None) or of_driver
     if state.startswith(_REFUSALS):
         return _refused(server_message(error))
     if state.startswith(_OF_CODE) and state != "42501" and error.diag.context:  # type: ignore[attr-defined]
@@ -40,19 +38,28 @@ def refusal_of(error: Exception) -> str | None:
     return None
 
 
-def _is_of_driver(error: Exception) -> bool:
-    """A value that was not even sent, such as a text with a zero byte."""
-    return isinstance(error, require_psycopg().DataError)
+def attempted(
+    connection: Connection,
+    whys: Sequence[Reason | None],
+    attempt: Callable[[Sequence[int]], list[Applied]],
+) -> list[Applied]:
+    """What becomes of changes: those that something speaks against are refused."""
+    free = [number for number, why in enumerate(whys) if why is None]
+    applied = iter(_together_or_alone(connection, free, attempt) if free else ())
+    return [
+        next(applied)
+        if why is None
+        else Applied(ActionOutcome.REFUSED, reason=f"{why[0]}; {why[1]}")
+        for why in whys
+    ]
 
 
-def together_or_alone(
-    connection: "psycopg.Connection[Any]",
+def _together_or_alone(
+    connection: Connection,
     numbers: Sequence[int],
     attempt: Callable[[Sequence[int]], list[Applied]],
 ) -> list[Applied]:
-    """What becomes of changes; what a refused one did is rolled back, and only that."""
-    if not numbers:
-        return []
+    """What a refused change did is rolled back, and only that."""
     try:
         with connection.transaction():
             return attempt(numbers)
@@ -63,9 +70,7 @@ def together_or_alone(
 
 
 def _alone(
-    connection: "psycopg.Connection[Any]",
-    number: int,
-    attempt: Callable[[Sequence[int]], list[Applied]],
+    connection: Connection, number: int, attempt: Callable[[Sequence[int]], list[Applied]]
 ) -> Applied:
     """A key that somebody else has put meanwhile is seen at the next look, and judged then."""
     reason = ""

@@ -174,7 +174,7 @@ def test_a_missing_relation_is_told_with_a_neighbour(
 def test_splits_cover_every_row_once(
     database: Database, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrub.stores.postgres.store.PAGES_PER_SPLIT", 3)
+    monkeypatch.setattr("scrub.stores.postgres.pinned.PAGES_PER_SPLIT", 3)
     database.run(
         "CREATE TABLE t (id int, filler text)",
         "INSERT INTO t SELECT i, repeat('x', 200) FROM generate_series(1, 1000) i",

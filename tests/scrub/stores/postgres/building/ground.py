@@ -17,7 +17,7 @@ from scrub.model.entry_shape import MARK
 from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.model.types import ColumnType, TypeName
 from scrub.stores.building import LOAD, Clash, GaveWay, Step
-from scrub.stores.postgres.building.beginning import begin, entries_of
+from scrub.stores.postgres.building.beginning import NewBuild, begin, entries_of
 from scrub.stores.postgres.building.build import PostgresBuild
 from scrub.stores.postgres.building.builds import Builds
 from scrub.stores.postgres.building.place import BuildPlace
@@ -80,11 +80,8 @@ class Ground:
     def begin(self) -> None:
         with self.database.connect() as connection:
             entries = entries_of(connection, self.schema, self.table, self.table.indexes)
-            build = persistently(
-                lambda: begin(
-                    connection, self.schema, self.table, entries, self.method, None, self.owner
-                )
-            )
+            new = NewBuild(self.schema, self.owner, self.table, self.method, entries)
+            build = persistently(lambda: begin(connection, new, None))
             runner = uuid.uuid4().hex
             Builds(self.schema).change(connection, build, runner=runner)
         self.build = PostgresBuild(
@@ -99,6 +96,13 @@ class Ground:
             ),
             self.puts_plainly,
         )
+
+    def begin_merge(self, *recorded: str) -> None:
+        """Be about to merge what writers did while rows were loaded."""
+        self.advance_to(State.BACKFILLING)
+        self.database.run(*recorded)
+        self.advance_to(State.MERGING)
+        self.build.plan_merge()
 
     def another(self) -> PostgresBuild:
         """The same build in a session of its own."""

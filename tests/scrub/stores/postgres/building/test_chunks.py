@@ -112,7 +112,7 @@ def test_a_range_that_is_done_is_finished_also_for_whoever_did_not_hear_of_it(
 def _blocks_read(ground: Ground, rows: int) -> int:
     """By the statement of the next chunk of the first range, which is then taken back."""
     loading = ground.build.loading
-    statement = loading._statements.plain(loading.range(0), rows)
+    statement = loading._statements(loading.range(0), rows).plain()
     with (
         ground.database.connect() as connection,
         connection.transaction(force_rollback=True),

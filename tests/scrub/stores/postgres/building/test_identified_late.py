@@ -21,8 +21,9 @@ _ROWS = "INSERT INTO t SELECT n, n % 3, NULL FROM generate_series(1, 9) AS n"
 _UNIQUE = "SELECT count(*) FROM pg_index WHERE indrelid = 't__by_v'::regclass AND indisunique"
 
 
-def _loading(ground: Ground) -> None:
+def _loaded(ground: Ground) -> None:
     ground.advance_to(State.BACKFILLING)
+    ground.load()
 
 
 @pytest.mark.parametrize("unique", [False, True])
@@ -31,7 +32,7 @@ def test_only_indexes_whose_entries_name_their_row_are_identified_late(
 ) -> None:
     rows = "INSERT INTO t SELECT n, n, NULL FROM generate_series(1, 9) AS n"
     with building(database, kv_table(unique), Method.MERGE, _CREATE, rows) as ground:
-        _loading(ground)
+        ground.advance_to(State.BACKFILLING)
         assert database.rows(_UNIQUE) == [(int(unique),)]
         ground.advance_to(State.MERGE_DELETE_ONLY)
         assert database.rows(_UNIQUE) == [(1,)]
@@ -44,7 +45,7 @@ def test_two_workers_at_one_range_put_its_rows_once(
 ) -> None:
     """One of them lost its session, and with it the claim, and does not know it."""
     with building(database, kv_table(unique=False), Method.MERGE, _CREATE, _ROWS) as ground:
-        _loading(ground)
+        ground.advance_to(State.BACKFILLING)
         other = ground.another()
         stale = other.loading.range(0)
         persistently(lambda: ground.build.load_step(0, 4))
@@ -60,8 +61,7 @@ def test_two_workers_at_one_range_put_its_rows_once(
 
 def test_build_that_was_cut_off_after_identifying_goes_on(database: Database) -> None:
     with building(database, kv_table(unique=False), Method.MERGE, _CREATE, _ROWS) as ground:
-        _loading(ground)
-        ground.load()
+        _loaded(ground)
         ground.build._identify_entries()
         ground.build.close()
         assert ground.build.state is State.BACKFILLING
@@ -71,8 +71,7 @@ def test_build_that_was_cut_off_after_identifying_goes_on(database: Database) ->
 
 def test_truncate_while_entries_are_identified_empties_the_index(database: Database) -> None:
     with building(database, kv_table(unique=False), Method.MERGE, _CREATE, _ROWS) as ground:
-        _loading(ground)
-        ground.load()
+        _loaded(ground)
         with database.connect() as writer:
             writer.execute("BEGIN")
             writer.execute("TRUNCATE t")

@@ -2,6 +2,8 @@
 """Sessions that end in the middle of a build, and workers that outlive the process they had."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -33,11 +35,17 @@ END_SESSIONS = """
 """
 
 
-def loading(ground: Ground, ranges: int, rows_per_second: int) -> None:
-    ground.advance()
-    ground.build.plan_load(ranges)
-    ground.advance()
-    set_pace(ground, rows_per_second)
+@contextmanager
+def loading(
+    database: Database, method: Method, ranges: int, rows_per_second: int, unique: bool = True
+) -> Iterator[Ground]:
+    """A build that loads rows, no faster than that."""
+    with building(database, kv_table(unique=unique), method, *TABLE) as ground:
+        ground.advance()
+        ground.build.plan_load(ranges)
+        ground.advance()
+        set_pace(ground, rows_per_second)
+        yield ground
 
 
 def set_pace(ground: Ground, rows_per_second: int | None) -> None:
@@ -54,14 +62,18 @@ def worker(build: PostgresBuild) -> Worker:
     return Worker(build, WorkSettings(1))
 
 
+def at_work(ground: Ground) -> tuple[PostgresBuild, Background]:
+    """A worker in a session of its own."""
+    build = ground.another()
+    return build, Background(lambda: worker(build).work_off(LOAD))
+
+
 @pytest.mark.parametrize("method", Method)
 def test_a_worker_whose_session_is_ended_again_and_again_comes_to_its_end(
     database: Database, method: Method
 ) -> None:
-    with building(database, kv_table(unique=True), method, *TABLE) as ground:
-        loading(ground, ranges=3, rows_per_second=400)
-        build = ground.another()
-        work = Background(lambda: worker(build).work_off(LOAD))
+    with loading(database, method, ranges=3, rows_per_second=400) as ground:
+        build, work = at_work(ground)
         own = ground.build.connection.info.backend_pid
         ended = 0
         while not work.is_done:
@@ -97,8 +109,7 @@ def test_a_session_that_is_lost_between_two_statements_of_a_chunk_is_told_as_los
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever asks the server in between: how patient to be, whether somebody can look out."""
-    with building(database, kv_table(unique=True), Method.INIT_PUT, *TABLE) as ground:
-        loading(ground, ranges=1, rows_per_second=400)
+    with loading(database, Method.INIT_PUT, ranges=1, rows_per_second=400) as ground:
         build = ground.another()
         found = build.loading.range
 
@@ -118,12 +129,8 @@ def test_a_session_that_is_lost_between_two_statements_of_a_chunk_is_told_as_los
 def test_workers_that_were_left_behind_stop_and_the_next_go_on(
     database: Database, method: Method
 ) -> None:
-    with building(database, kv_table(unique=True), method, *TABLE) as ground:
-        loading(ground, ranges=2, rows_per_second=100)
-        orphans = [ground.another() for _ in range(2)]
-        left = [
-            Background(lambda orphan=orphan: worker(orphan).work_off(LOAD)) for orphan in orphans
-        ]
+    with loading(database, method, ranges=2, rows_per_second=100) as ground:
+        left = [at_work(ground) for _ in range(2)]
         until(lambda: rows_loaded(ground) > 0)
         with database.connect() as connection:
             place = replace(ground.build.place, runner="the next one")
@@ -132,7 +139,7 @@ def test_workers_that_were_left_behind_stop_and_the_next_go_on(
         ground.build = PostgresBuild(place)
         set_pace(ground, None)
         assert worker(ground.build).work_off(LOAD) == ()
-        for orphan, build in zip(left, orphans, strict=True):
+        for build, orphan in left:
             with pytest.raises(Superseded):
                 orphan.result()
             build.close()
@@ -141,8 +148,7 @@ def test_workers_that_were_left_behind_stop_and_the_next_go_on(
 
 
 def test_a_worker_that_rests_notices_that_it_was_left_behind(database: Database) -> None:
-    with building(database, kv_table(unique=False), Method.INIT_PUT, *TABLE) as ground:
-        loading(ground, ranges=1, rows_per_second=100)
+    with loading(database, Method.INIT_PUT, 1, 100, unique=False) as ground:
         place = ground.build.place
         builds = Builds(ground.schema)
         with database.connect() as connection:
@@ -160,13 +166,9 @@ def test_a_worker_that_rests_notices_that_it_was_left_behind(database: Database)
 
 
 @pytest.mark.parametrize("method", Method)
-def test_workers_of_a_build_that_is_being_taken_back_stop(
-    database: Database, method: Method
-) -> None:
-    with building(database, kv_table(unique=True), method, *TABLE) as ground:
-        loading(ground, ranges=1, rows_per_second=100)
-        build = ground.another()
-        left = Background(lambda: worker(build).work_off(LOAD))
+def test_workers_of_a_build_being_taken_back_stop(database: Database, method: Method) -> None:
+    with loading(database, method, ranges=1, rows_per_second=100) as ground:
+        build, left = at_work(ground)
         until(lambda: rows_loaded(ground) > 0)
         ground.build.advance(State.REVERSING, "rows clash, said another worker")
         with pytest.raises(Superseded):

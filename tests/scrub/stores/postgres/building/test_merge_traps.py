@@ -102,10 +102,7 @@ def test_only_records_present_at_the_start_are_merged_so_that_a_merge_ends(
             lambda entry, after, _, records: listing(entry, after, 10**9, records),
         )
     with building(database, kv_table(unique=False), Method.MERGE, TABLE, ROWS) as ground:
-        ground.advance_to(State.BACKFILLING)
-        database.run("UPDATE t SET s = 'recorded' WHERE k <= 3")
-        ground.advance_to(State.MERGING)
-        ground.build.plan_merge()
+        ground.begin_merge("UPDATE t SET s = 'recorded' WHERE k <= 3")
         for number in range(20, 30):
             if not ground.build.unfinished("by_v"):
                 break
@@ -118,10 +115,7 @@ def test_only_records_present_at_the_start_are_merged_so_that_a_merge_ends(
 
 def test_resumed_merge_begins_where_it_was_and_ends_where_it_should(database: Database) -> None:
     with building(database, kv_table(unique=True), Method.MERGE, TABLE, ROWS) as ground:
-        ground.advance_to(State.BACKFILLING)
-        database.run("UPDATE t SET v = 'x' || v WHERE k <= 4")
-        ground.advance_to(State.MERGING)
-        ground.build.plan_merge()
+        ground.begin_merge("UPDATE t SET v = 'x' || v WHERE k <= 4")
         persistently(lambda: ground.build.merge_step("by_v", 0, 2))
         ground.build.close()
         database.run("UPDATE t SET v = 'y' || v WHERE k <= 2", "INSERT INTO t VALUES (20, 'later')")
@@ -137,10 +131,7 @@ def test_resumed_merge_begins_where_it_was_and_ends_where_it_should(database: Da
 def test_record_that_is_gone_when_it_is_read_back_is_an_error_by_name(database: Database) -> None:
     """A temporary index preserves deletions, so nothing of it may disappear."""
     with building(database, kv_table(unique=True), Method.MERGE, TABLE, ROWS) as ground:
-        ground.advance_to(State.BACKFILLING)
-        database.run("UPDATE t SET s = 'recorded'")
-        ground.advance_to(State.MERGING)
-        ground.build.plan_merge()
+        ground.begin_merge("UPDATE t SET s = 'recorded'")
         with ground.writer() as meddler:
             meddler.execute("DELETE FROM t__by_v__recorded WHERE k = 5")
             step = Background(lambda: ground.build.merge_step("by_v", 0, 99))

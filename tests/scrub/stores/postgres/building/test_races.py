@@ -15,9 +15,8 @@ from psycopg import errors
 
 from scrub.model.build import INIT_PUT_DUTIES, Duties, Duty, Method, State
 from scrub.stores.building import LOAD, Step
-from scrub.stores.postgres.building import functions, keeper, merging
+from scrub.stores.postgres.building import chunks, functions, keeper, merging
 from scrub.stores.postgres.building.builds import Range
-from scrub.stores.postgres.building.chunks import ChunkSql
 from scrub.stores.postgres.building.loading import Loading
 from scrub.stores.postgres.entry_sql import Arbiter, EntrySql
 from tests.postgres_server import Database, new_database, start_server_with
@@ -226,7 +225,7 @@ def test_delete_between_look_and_put_leaves_a_tombstone_that_the_put_meets(
 ) -> None:
     """The row is seen, the entry is not there, and the deletion commits before the put."""
     if not rule:
-        monkeypatch.setattr(ChunkSql, "_same", staticmethod(ChunkSql.same_or_tombstone))
+        monkeypatch.setattr(chunks, "same", chunks.same_or_tombstone)
     with building(database, kv_table(unique=True), Method.INIT_PUT, TABLE, ROWS) as ground:
         ground.advance_to(State.BACKFILLING)
         ground.build.loading.puts_plainly = False
@@ -313,10 +312,7 @@ def test_merge_batch_with_an_older_value_waits_for_the_newer_one(
         )
     table = kv_table(unique=True, stored=True)
     with building(database, table, Method.MERGE, TABLE) as ground:
-        ground.advance_to(State.BACKFILLING)
-        database.run("INSERT INTO t VALUES (1, 'a', 'older')")
-        ground.advance_to(State.MERGING)
-        ground.build.plan_merge()
+        ground.begin_merge("INSERT INTO t VALUES (1, 'a', 'older')")
         with ground.writer() as writer:
             writer.execute("UPDATE t SET s = 'newer'")
             step = Background(lambda: persistently(lambda: ground.build.merge_step("by_v", 0, 9)))
@@ -509,10 +505,7 @@ def test_foreground_is_never_chosen_as_deadlock_victim(
             ground.advance_to(State.BACKFILLING)
             step: Callable[[], Step] = partial(ground.build.load_step, 0, PLENTY)
         else:
-            ground.advance_to(State.BACKFILLING)
-            database.run("UPDATE t SET s = 'recorded'")
-            ground.advance_to(State.MERGING)
-            ground.build.plan_merge()
+            ground.begin_merge("UPDATE t SET s = 'recorded'")
             step = partial(ground.build.merge_step, "by_v", 0, PLENTY)
         if not rule:
             ground.build.session.patience = 10.0

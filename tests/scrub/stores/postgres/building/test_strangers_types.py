@@ -24,7 +24,7 @@ from scrub.model.types import parse_type
 from scrub.stores.entry_states import Outcome
 from tests.postgres_server import Database
 from tests.scrub.stores.conditional_writes import PostgresWrites
-from tests.scrub.stores.postgres.building.ground import building, kv_table
+from tests.scrub.stores.postgres.building.ground import Ground, building, kv_table
 from tests.scrub.stores.postgres.building.test_hostile_roles import a_role, walk
 from tests.scrub.stores.postgres.own_indexes.own_index_ground import blind, check, own_index
 
@@ -55,6 +55,15 @@ def her_enum(database: Database) -> Iterator[psycopg.Connection[Any]]:
         yield mallory
 
 
+@contextmanager
+def her_enum_indexed(database: Database, method: Method, *statements: str) -> Iterator[Ground]:
+    with (
+        her_enum(database),
+        building(database, kv_table(unique=True), method, *statements) as ground,
+    ):
+        yield ground
+
+
 @pytest.mark.parametrize("method", list(Method))
 def test_no_cast_is_called_for_values_of_a_strangers_enum(
     database: Database, method: Method
@@ -62,10 +71,7 @@ def test_no_cast_is_called_for_values_of_a_strangers_enum(
     """Indexed: when rows clash, during the build and after it, and both are named."""
     table = "CREATE TABLE t (k bigint PRIMARY KEY, v public.mood NOT NULL, s text)"
     rows = "INSERT INTO t VALUES (1, 'a'), (2, 'b')"
-    with (
-        her_enum(database),
-        building(database, kv_table(unique=True), method, table, rows) as ground,
-    ):
+    with her_enum_indexed(database, method, table, rows) as ground:
         for state in walk(ground):
             database.run("UPDATE t SET v = 'c' WHERE k = 2", "UPDATE t SET v = 'b' WHERE k = 2")
             if state is not State.PUBLIC:
@@ -81,10 +87,7 @@ def test_no_cast_is_called_for_keys_of_a_strangers_enum(database: Database, meth
     """As the primary key, whose values travel as text."""
     table = "CREATE TABLE t (k public.mood PRIMARY KEY, v text NOT NULL, s text)"
     rows = "INSERT INTO t VALUES ('a', 'x'), ('b', 'y')"
-    with (
-        her_enum(database),
-        building(database, kv_table(unique=True), method, table, rows) as ground,
-    ):
+    with her_enum_indexed(database, method, table, rows) as ground:
         for state in walk(ground):
             if state is not State.PUBLIC:
                 database.run("INSERT INTO t VALUES ('d', 'y')", "DELETE FROM t WHERE k = 'd'")

@@ -28,6 +28,16 @@ OWNERS = """
 """
 
 
+def hint_of_refusal(database: Database, told: str) -> str:
+    """What is to be done, when a build is refused with these words."""
+    with (
+        pytest.raises(UsageError, match=told) as refused,
+        building(database, kv_table(unique=True), Method.INIT_PUT),
+    ):
+        pass
+    return str(refused.value.hint)
+
+
 @pytest.mark.parametrize("function", ["keep", "truncate"])
 def test_a_function_that_somebody_made_first_is_refused_by_name(
     database: Database, function: str
@@ -35,12 +45,8 @@ def test_a_function_that_somebody_made_first_is_refused_by_name(
     """It would stay hers: she could replace it, and her code would run as every writer."""
     with a_role(database, MAY_CREATE, tables=(TABLE, ROWS)) as (name, mallory):
         mallory.execute(f"CREATE FUNCTION public.t__by_v__{function}() {FUNCTION}")
-        with (
-            pytest.raises(UsageError, match=f"t__by_v__{function}.*of the role {name}") as refused,
-            building(database, kv_table(unique=True), Method.INIT_PUT),
-        ):
-            pass
-        assert "DROP FUNCTION" in str(refused.value.hint)
+        told = f"t__by_v__{function}.*of the role {name}"
+        assert "DROP FUNCTION" in hint_of_refusal(database, told)
         database.run("INSERT INTO t VALUES (100, 'x')")
         assert not is_superuser(database, name)
 
@@ -81,12 +87,8 @@ def test_every_name_of_a_build_that_is_taken_is_refused_before_it_begins(
     name = name.split()[0]
     with a_role(database, MAY_CREATE, tables=(TABLE, ROWS)) as (role, mallory):
         mallory.execute(f"CREATE {made}")
-        with (
-            pytest.raises(UsageError, match=f'"{name}" already, of the role {role}') as refused,
-            building(database, kv_table(unique=True), Method.INIT_PUT),
-        ):
-            pass
-        assert f'DROP {kind} "public"."{name}"' in str(refused.value.hint)
+        hint = hint_of_refusal(database, f'"{name}" already, of the role {role}')
+        assert f'DROP {kind} "public"."{name}"' in hint
 
 
 @pytest.mark.parametrize(

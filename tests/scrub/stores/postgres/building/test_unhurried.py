@@ -103,6 +103,13 @@ def impatient(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[G
         yield ground
 
 
+@pytest.fixture
+def alone(impatient: Ground) -> Ground:
+    """The same, where the last chunk saw nobody who writes."""
+    impatient.build.session.others_write = False
+    return impatient
+
+
 def test_a_chunk_takes_its_time_while_nobody_writes(impatient: Ground) -> None:
     with pytest.raises(GaveWay):
         impatient.build.load_step(0, 20_000)
@@ -111,13 +118,12 @@ def test_a_chunk_takes_its_time_while_nobody_writes(impatient: Ground) -> None:
 
 
 def test_a_chunk_is_brief_where_deadlocks_are_looked_for_at_once(
-    impatient: Ground, monkeypatch: pytest.MonkeyPatch
+    alone: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A writer that waits would be the victim of one before anybody has seen it wait."""
     monkeypatch.undo()
-    impatient.build.session.others_write = False
     with pytest.raises(GaveWay):
-        impatient.build.load_step(0, 20_000)
+        alone.build.load_step(0, 20_000)
 
 
 def test_a_server_without_room_for_a_second_session_gets_brief_chunks(
@@ -155,10 +161,9 @@ def test_a_cancel_that_comes_late_is_no_failure(database: Database) -> None:
         cancelling.result()
 
 
-def test_a_chunk_that_gave_way_is_followed_by_brief_ones(impatient: Ground) -> None:
-    build = impatient.build
-    build.session.others_write = False
-    with impatient.writer() as writer:
+def test_a_chunk_that_gave_way_is_followed_by_brief_ones(alone: Ground) -> None:
+    build = alone.build
+    with alone.writer() as writer:
         writer.execute("BEGIN")
         writer.execute("LOCK TABLE t__by_v IN SHARE MODE")
         with pytest.raises(GaveWay):
@@ -166,12 +171,11 @@ def test_a_chunk_that_gave_way_is_followed_by_brief_ones(impatient: Ground) -> N
         writer.execute("COMMIT")
     with pytest.raises(GaveWay):
         build.load_step(0, 20_000)
-    assert impatient.entries() == []
+    assert alone.entries() == []
 
 
-def test_a_build_that_lost_its_session_looks_out_for_the_new_one(impatient: Ground) -> None:
-    build = impatient.build
-    build.session.others_write = False
+def test_a_build_that_lost_its_session_looks_out_for_the_new_one(alone: Ground) -> None:
+    build = alone.build
     assert build.load_step(0, 10).rows == 10
     build.connection.close()
     assert build.load_step(0, 10).rows == 10
@@ -179,17 +183,16 @@ def test_a_build_that_lost_its_session_looks_out_for_the_new_one(impatient: Grou
     assert build.session._lookout.connection is build.connection
 
 
-def test_somebody_who_writes_makes_chunks_brief(impatient: Ground) -> None:
-    build = impatient.build
-    build.session.others_write = False
-    with impatient.writer() as writer:
+def test_somebody_who_writes_makes_chunks_brief(alone: Ground) -> None:
+    build = alone.build
+    with alone.writer() as writer:
         writer.execute("BEGIN")
         writer.execute("UPDATE t SET s = 'mine' WHERE k = 20000")
         assert build.load_step(0, 10).others_write
         with pytest.raises(GaveWay):
             build.load_step(0, 15_000)
         writer.execute("COMMIT")
-    assert len(impatient.entries()) == 11
+    assert len(alone.entries()) == 11
 
 
 @pytest.mark.parametrize(

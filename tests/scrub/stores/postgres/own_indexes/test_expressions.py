@@ -3,6 +3,7 @@
 
 import pytest
 
+from checks.own_indexes.index import OwnIndexFindings
 from scrub.model.defect import DefectKind
 from scrub.model.result import Status
 from tests.postgres_server import Database
@@ -63,12 +64,17 @@ def test_a_sound_index_on_an_expression_is_clean(table: Database, columns: str) 
     assert (findings.status, findings.incomplete) == (Status.CLEAN, None)
 
 
+def check_of_replaced(table: Database, columns: str) -> OwnIndexFindings:
+    """What is found in an index after its function was replaced."""
+    table.run(f"CREATE INDEX i ON t {columns}", adding(2))
+    return check(table, own_index("i"))
+
+
 @pytest.mark.parametrize("columns", HELD)
 def test_a_function_that_was_replaced_is_found_by_what_the_index_holds(
     table: Database, columns: str
 ) -> None:
-    table.run(f"CREATE INDEX i ON t {columns}", adding(2))
-    findings = check(table, own_index("i"))
+    findings = check_of_replaced(table, columns)
     assert findings.counts == {MISSING: ROWS - 2, DANGLING: ROWS - 2}
     first = min(
         (defect for defect in findings.defects if defect.kind is DANGLING),
@@ -83,8 +89,7 @@ def test_a_function_that_was_replaced_is_found_by_searching_for_rows(
     table: Database, columns: str
 ) -> None:
     """The values stay in order, so that only a search for them tells."""
-    table.run(f"CREATE INDEX i ON t {columns}", adding(2))
-    findings = check(table, own_index("i"))
+    findings = check_of_replaced(table, columns)
     due = ROWS - 2 if "WHERE" not in columns else 13
     assert findings.counts == {MISSING: due}
     defect = findings.defects[0]

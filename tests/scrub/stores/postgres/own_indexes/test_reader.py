@@ -15,6 +15,7 @@ from scrub.model.result import Status
 from scrub.stores.postgres.building.relations_made import EQUAL_NULLS_VERSION
 from scrub.stores.postgres.own_indexes import reader as index_reader
 from scrub.stores.postgres.own_indexes.description import describe_index
+from scrub.stores.postgres.own_indexes.operator_classes import LESS
 from scrub.stores.postgres.store import PostgresStore
 from tests.postgres_server import Database
 from tests.scrub.stores.postgres.login_roles import login_role
@@ -520,7 +521,7 @@ def test_an_index_is_described(table: Database) -> None:
     assert (lower.expression, lower.nulls_first) == ("(lower(e))", True)
     assert lower.collation == '"pg_catalog"."C"'
     assert k.order is not None
-    assert k.order.less == 'OPERATOR("pg_catalog".<)'
+    assert k.order.operators[LESS] == 'OPERATOR("pg_catalog".<)'
     assert k.order.compare == '"pg_catalog"."btint4cmp"'
     assert (stored.name, stored.is_key) == ("id", False)
     assert (found.predicate, found.is_unique, found.method) == ("(k > 3)", False, "btree")

@@ -61,6 +61,13 @@ def preview(ground: Ground, defects: Sequence[Defect] | None = None) -> RepairPl
         return without_hindered(plan, ground.table, store)
 
 
+def repaired(database: Database, beside: Beside, *damage: str) -> Ground:
+    """After the first run."""
+    ground = ground_of(database, beside, *damage)
+    ground.execute(preview(ground), run="first")
+    return ground
+
+
 def everything(database: Database) -> dict[str, list[str]]:
     """All rows of all tables but the journal's, and where sequences stand."""
     names = database.rows(
@@ -167,8 +174,7 @@ def test_copies_with_different_columns_beside_come_back_each_as_it_was(database:
 def test_undo_leaves_an_entry_alone_whose_further_columns_were_written_since(
     database: Database,
 ) -> None:
-    ground = ground_of(database, Beside(", note text"), MISSING)
-    ground.execute(preview(ground), run="first")
+    ground = repaired(database, Beside(", note text"), MISSING)
     database.run("UPDATE t__by_v SET note = 'mine' WHERE k = 3")
     ((_, applied),) = ground.undo("first")
     assert applied.outcome is ActionOutcome.CONFLICT
@@ -177,16 +183,14 @@ def test_undo_leaves_an_entry_alone_whose_further_columns_were_written_since(
 
 
 def test_undo_of_a_replacement_keeps_what_others_wrote_beside_it(database: Database) -> None:
-    ground = ground_of(database, Beside(", note text"), WRONG)
-    ground.execute(preview(ground), run="first")
+    ground = repaired(database, Beside(", note text"), WRONG)
     database.run("UPDATE t__by_v SET note = 'mine' WHERE k = 4")
     ground.undo("first")
     assert database.rows("SELECT s, note FROM t__by_v WHERE k = 4") == [("bad", "mine")]
 
 
 def test_undo_is_refused_when_a_column_that_would_be_restored_is_gone(database: Database) -> None:
-    ground = ground_of(database, Beside(", note text DEFAULT 'n'"), DANGLING)
-    ground.execute(preview(ground), run="first")
+    ground = repaired(database, Beside(", note text DEFAULT 'n'"), DANGLING)
     database.run("ALTER TABLE t__by_v RENAME note TO remark")
     ((_, applied),) = ground.undo("first")
     assert applied.outcome is ActionOutcome.REFUSED
@@ -307,8 +311,7 @@ def test_a_trigger_that_came_after_the_preview_is_refused_when_it_would_be_set_o
 
 
 def test_a_trigger_that_came_after_the_repair_is_told_by_its_undo(database: Database) -> None:
-    ground = ground_of(database, Beside(), DANGLING)
-    ground.execute(preview(ground), run="first")
+    ground = repaired(database, Beside(), DANGLING)
     database.run(*triggered(TRIGGERS["writes elsewhere"], "AFTER", "INSERT"))
     ((_, applied),) = ground.undo("first")
     assert (applied.outcome, "trigger act" in applied.reason) == (ActionOutcome.REFUSED, True)
@@ -429,11 +432,10 @@ UNFIT: Mapping[str, tuple[Sequence[str], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNFIT)
+@pytest.mark.parametrize(("statements", "told"), UNFIT.values(), ids=UNFIT.keys())
 def test_an_index_that_is_no_ordinary_table_is_refused_by_name(
-    database: Database, name: str
+    database: Database, statements: Sequence[str], told: str
 ) -> None:
-    statements, told = UNFIT[name]
     ground = ground_of(database, Beside("", statements), DANGLING)
     (refusal,) = preview(ground).refusals
     assert told in refusal.reason

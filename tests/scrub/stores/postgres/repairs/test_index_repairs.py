@@ -84,6 +84,15 @@ def doubled(k: int) -> Defect:
     return defect_of(kv_table(), "by_v", kind, expected=entry(k), actual=entry(k))
 
 
+def assert_repaired_and_undone(ground: Ground) -> None:
+    """All that a check finds is put in order, and taken back as if nothing had been."""
+    before = ground.contents()
+    assert all(done.in_order for done in ground.repair(ground.defects(), run="first"))
+    ground.assert_right()
+    ground.undo("first")
+    assert ground.contents() == before
+
+
 def one(done: Sequence[DoneAction]) -> ActionOutcome:
     (only,) = done
     return only.outcome
@@ -211,11 +220,7 @@ def test_a_wrong_entry_that_is_there_several_times_is_mended_and_comes_back_whol
         "DELETE FROM t__by_v WHERE k = 3",
         f"INSERT INTO t__by_v SELECT 'v0', 3, 'bad' FROM generate_series(1, {copies})",
     )
-    before = bare.contents()
-    assert all(done.in_order for done in bare.repair(bare.defects(), run="first"))
-    bare.assert_right()
-    bare.undo("first")
-    assert bare.contents() == before
+    assert_repaired_and_undone(bare)
 
 
 def test_a_wrong_entry_beside_the_right_one_goes_and_undo_puts_it_there_again(
@@ -223,11 +228,7 @@ def test_a_wrong_entry_beside_the_right_one_goes_and_undo_puts_it_there_again(
 ) -> None:
     """A check tells this as a wrong value and a copy; the right entry is never touched."""
     bare.database.run("INSERT INTO t__by_v VALUES ('v0', 3, 'bad')")
-    before = bare.contents()
-    assert all(done.in_order for done in bare.repair(bare.defects(), run="first"))
-    bare.assert_right()
-    bare.undo("first")
-    assert bare.contents() == before
+    assert_repaired_and_undone(bare)
 
 
 def test_two_different_wrong_entries_of_one_row_are_gone_after_a_second_run(bare: Ground) -> None:
@@ -272,11 +273,7 @@ def test_rows_with_null_in_the_key_have_entries_of_their_own(ground: Ground) -> 
 
 def test_an_entry_without_a_primary_key_is_deleted_and_never_called_right(bare: Ground) -> None:
     bare.database.run("INSERT INTO t__by_v VALUES ('v0', NULL, 's3'), (NULL, NULL, NULL)")
-    before = bare.contents()
-    assert all(done.in_order for done in bare.repair(bare.defects(), run="first"))
-    bare.assert_right()
-    bare.undo("first")
-    assert bare.contents() == before
+    assert_repaired_and_undone(bare)
 
 
 def unique_ground(database: Database) -> Ground:
@@ -666,12 +663,20 @@ def test_the_entry_of_an_insert_in_flight_is_put_back(database: Database, order:
     writer.close()
 
 
-def test_an_insert_in_flight_that_is_rolled_back_leaves_nothing(database: Database) -> None:
-    database.run(*CREATE, GUARD, "INSERT INTO t__by_v VALUES ('v0', 99, 's99')")
+def deleting_before(
+    database: Database, stored: str
+) -> tuple[Ground, psycopg.Connection[Any], Background]:
+    """A repair that deleted a dangling entry, whose row comes with a writer in flight."""
+    database.run(*CREATE, GUARD, f"INSERT INTO t__by_v VALUES ('v0', 99, '{stored}')")
     ground = Ground(database, kv_table())
     writer = insert_in_flight(ground, ROW_OF_99, ENTRY_OF_99)
-    repair = Background(lambda: ground.repair([dangling(99)]))
+    repair = Background(lambda: ground.repair([dangling(99, s=stored)]))
     until(lambda: len(ground.entries()) == 9)
+    return ground, writer, repair
+
+
+def test_an_insert_in_flight_that_is_rolled_back_leaves_nothing(database: Database) -> None:
+    ground, writer, repair = deleting_before(database, "s99")
     writer.rollback()
     assert one(repair.result()) is ActionOutcome.DONE
     ground.assert_right()
@@ -682,11 +687,7 @@ def test_an_insert_in_flight_with_other_stored_values_is_told_as_not_in_order(
     database: Database,
 ) -> None:
     """Its writer found the dangling entry, whose values are not its row's: a check finds that."""
-    database.run(*CREATE, GUARD, "INSERT INTO t__by_v VALUES ('v0', 99, 'old')")
-    ground = Ground(database, kv_table())
-    writer = insert_in_flight(ground, ROW_OF_99, ENTRY_OF_99)
-    repair = Background(lambda: ground.repair([dangling(99, s="old")]))
-    until(lambda: len(ground.entries()) == 9)
+    _, writer, repair = deleting_before(database, "old")
     writer.commit()
     (done,) = repair.result()
     assert done.in_order is False

@@ -127,13 +127,26 @@ def test_a_row_that_came_meanwhile_is_left_alone(ground: Ground) -> None:
     assert (done.outcome, done.in_order) == (ActionOutcome.ALREADY_RIGHT, True)
 
 
-def test_a_row_that_an_index_no_longer_tells_of_is_left_alone(ground: Ground) -> None:
+MEANWHILE = {
+    "an index no longer tells of it": (
+        "DELETE FROM t__by_s WHERE k = 3", ActionOutcome.CONFLICT, "by_s",
+    ),
+    "the table does not take it": (
+        "ALTER TABLE t ADD CHECK (v <> 'v3')", ActionOutcome.REFUSED, "check constraint",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "outcome", "told"), MEANWHILE.values(), ids=MEANWHILE.keys())
+def test_a_row_that_cannot_be_put_back_any_more_is_told_and_leaves_nothing(
+    ground: Ground, statement: str, outcome: ActionOutcome, told: str
+) -> None:
     ground.database.run(LOST)
     plan = ground.recovery()
-    ground.database.run("DELETE FROM t__by_s WHERE k = 3")
+    ground.database.run(statement)
     before = everything(ground)
     (done,) = ground.execute(plan)
-    assert (done.outcome, "by_s" in done.reason) == (ActionOutcome.CONFLICT, True)
+    assert (done.outcome, told in done.reason) == (outcome, True)
     assert everything(ground) == before
 
 
@@ -149,11 +162,10 @@ IN_FLIGHT = {
 }
 
 
-@pytest.mark.parametrize("name", IN_FLIGHT)
+@pytest.mark.parametrize(("statement", "outcome"), IN_FLIGHT.values(), ids=IN_FLIGHT.keys())
 def test_a_transaction_in_flight_is_waited_for_and_what_it_leaves_decides(
-    ground: Ground, name: str
+    ground: Ground, statement: str, outcome: ActionOutcome
 ) -> None:
-    statement, outcome = IN_FLIGHT[name]
     ground.database.run(LOST)
     plan = ground.recovery()
     with ground.database.connect() as writer:
@@ -280,16 +292,6 @@ def test_a_computed_value_does_not_give_its_column(database: Database) -> None:
     ground = ground_of(database, BY_V, BY_S, index)
     ground.due = {"low": lambda row: {"low": str(row["x"]).lower(), "k": row["k"]}}
     assert "does not give the entry that index low holds" in reasons(ground.recovery())
-
-
-def test_what_the_table_does_not_take_is_told_and_leaves_nothing(ground: Ground) -> None:
-    ground.database.run(LOST)
-    plan = ground.recovery()
-    ground.database.run("ALTER TABLE t ADD CHECK (v <> 'v3')")
-    before = everything(ground)
-    (done,) = ground.execute(plan)
-    assert (done.outcome, "check constraint" in done.reason) == (ActionOutcome.REFUSED, True)
-    assert everything(ground) == before
 
 
 def keeper(index: str) -> tuple[str, ...]:
