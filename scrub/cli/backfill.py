@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub backfill`: builds indexes while their table is written to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -30,20 +30,12 @@ def backfill() -> None:
 _table = click.argument("table")
 _indexes = click.argument("indexes", nargs=-1, required=True, metavar="INDEX...")
 _any_indexes = click.argument("indexes", nargs=-1, metavar="[INDEX...]")
-_execute = click.option(
-    "--execute", is_flag=True, help="Make the changes. Without it, only show them."
-)
 _pace = click.option("--rows-per-second", type=click.IntRange(min=1), metavar="N",
                      help="Read at most this many rows of the table per second.")  # fmt: skip
-_wait = click.option("--wait-limit", type=click.FloatRange(min=0), default=60.0, show_default=True,
-                     metavar="SECONDS",
-                     help="How long to wait for other transactions.")  # fmt: skip
 _owner = click.option("--owner", metavar="ROLE",
                       help="The owner of the index and of its trigger functions, which run with "
                       "the rights of this role. (PostgreSQL)  "
                       "[default: the owner of the table]")  # fmt: skip
-_format = click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
-                       show_default=True, help="The format of the result.")  # fmt: skip
 
 
 def _gently(command: Any) -> Any:
@@ -72,9 +64,9 @@ def _gently(command: Any) -> Any:
 @_owner
 @_pace
 @_gently
-@_wait
-@_execute
-@_format
+@options.wait_limit
+@options.execute
+@options.text_or_json
 @options.spark_options
 def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Build indexes, check them, and publish them if they are clean."""
@@ -96,8 +88,8 @@ def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) 
 @options.catalog
 @_pace
 @_gently
-@_wait
-@_format
+@options.wait_limit
+@options.text_or_json
 @options.spark_options
 def resume(format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Continue a build whose process has ended."""
@@ -113,14 +105,12 @@ def resume(format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
 @_table
 @_any_indexes
 @options.catalog
-@_format
+@options.text_or_json
 def status(format_: str, **given: Any) -> None:
     """Show the state and rate of builds, and which transactions they wait for. Reads only."""
-    from reports.builds import builds_as_json, builds_as_text
     from scrub.app.building.verbs import backfill_status
 
-    found = backfill_status(BackfillRequest(**given))
-    click.echo(builds_as_json(found) if format_ == "json" else builds_as_text(found))
+    _show(backfill_status(BackfillRequest(**given)), format_)
 
 
 @backfill.command()
@@ -130,12 +120,11 @@ def status(format_: str, **given: Any) -> None:
               help="Read at most this many rows per second; 0 removes the limit.")  # fmt: skip
 @click.option("--pause", is_flag=True, help="Pause the build.")
 @click.option("--go-on", is_flag=True, help="Continue a paused build.")
-@_format
+@options.text_or_json
 def adjust(
     rows_per_second: int | None, pause: bool, go_on: bool, format_: str, **given: Any
 ) -> None:
     """Change the rate of a running build, or pause it."""
-    from reports.builds import builds_as_json, builds_as_text
     from scrub.app.building.verbs import adjust_backfill
 
     values: dict[str, object] = {}
@@ -147,48 +136,43 @@ def adjust(
         values["paused"] = pause
     if not values:
         raise click.UsageError("say what to change: --rows-per-second, --pause or --go-on")
-    found = adjust_backfill(BackfillRequest(indexes=(), **given), **values)
-    click.echo(builds_as_json([found]) if format_ == "json" else builds_as_text([found]))
+    _show([adjust_backfill(BackfillRequest(indexes=(), **given), **values)], format_)
 
 
 @backfill.command()
 @_table
 @_any_indexes
 @options.catalog
-@_wait
-@_execute
-@_format
+@options.wait_limit
+@options.execute
+@options.text_or_json
 def cancel(execute: bool, format_: str, **given: Any) -> None:
     """Cancel a build, whichever process runs it, and remove everything it created."""
     from scrub.app.building.verbs import cancel_backfill, cancel_preview
 
     request = BackfillRequest(**given)
-    if not execute:
+    if execute:
+        _execute(cancel_backfill, request, format_)
+    else:
         _show_before(cancel_preview(request), "would be reversed", format_)
-        return
-    with shown_progress() as on_progress:
-        removed = cancel_backfill(request, on_progress=on_progress)
-    _show(removed, format_)
 
 
 @backfill.command()
 @_table
 @click.argument("index")
 @options.catalog
-@_wait
-@_execute
-@_format
+@options.wait_limit
+@options.execute
+@options.text_or_json
 def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
     """Remove an index that scrub built, with its triggers."""
     from scrub.app.building.verbs import drop_index, drop_preview
 
     request = BackfillRequest(indexes=(index,), **given)
-    if not execute:
+    if execute:
+        _execute(drop_index, request, format_)
+    else:
         _show_before(drop_preview(request), "would be removed", format_)
-        return
-    with shown_progress() as on_progress:
-        removed = drop_index(request, on_progress=on_progress)
-    _show(removed, format_)
 
 
 @backfill.command()
@@ -196,9 +180,9 @@ def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
 @_indexes
 @options.catalog
 @_owner
-@_wait
-@_execute
-@_format
+@options.wait_limit
+@options.execute
+@options.text_or_json
 def renew(execute: bool, format_: str, **given: Any) -> None:
     """Recreate the trigger functions of indexes that scrub built in PostgreSQL.
 
@@ -207,12 +191,10 @@ def renew(execute: bool, format_: str, **given: Any) -> None:
     from scrub.app.building.verbs import renew_functions, renew_preview
 
     request = BackfillRequest(**given)
-    if not execute:
+    if execute:
+        _execute(renew_functions, request, format_)
+    else:
         _show_before(renew_preview(request), "would get new functions", format_)
-        return
-    with shown_progress() as on_progress:
-        found = renew_functions(request, on_progress=on_progress)
-    _show(found, format_)
 
 
 @backfill.command()
@@ -257,14 +239,23 @@ def _interruptible(request: BackfillRequest) -> Iterator[None]:
 
 
 def _finish(result: BackfillResult, format_: str) -> NoReturn:
+    interrupts.demand_no_signal()
     _show(result.builds, format_)
     raise SystemExit(result.exit_code)
+
+
+def _execute(
+    verb: Callable[..., list[BackfillStatus]], request: BackfillRequest, format_: str
+) -> None:
+    with shown_progress() as on_progress:
+        done = verb(request, on_progress=on_progress)
+    interrupts.demand_no_signal()
+    _show(done, format_)
 
 
 def _show(found: Sequence[BackfillStatus], format_: str) -> None:
     from reports.builds import builds_as_json, builds_as_text
 
-    interrupts.demand_no_signal()
     click.echo(builds_as_json(found) if format_ == "json" else builds_as_text(found))
 
 

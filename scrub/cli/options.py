@@ -49,6 +49,12 @@ catalog = click.option(
 execute = click.option(
     "--execute", is_flag=True, help="Make the changes. Without it, only show them."
 )
+text_or_json = click.option("--format", "format_", type=click.Choice(["text", "json"]),
+                            default="text", show_default=True,
+                            help="The format of the result.")  # fmt: skip
+wait_limit = click.option("--wait-limit", type=click.FloatRange(min=0), default=60.0,
+                          show_default=True, metavar="SECONDS",
+                          help="How long to wait for other transactions.")  # fmt: skip
 tables = click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 
 
