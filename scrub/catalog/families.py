@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `families:` of a table of pairs: each column is in one of them, and each has its own id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from scrub.catalog.document import Mistakes, NamedNode, line_of
 from scrub.catalog.kv_terms import column_id_of, id_number
@@ -12,7 +12,7 @@ _KEYS = ("id", "columns", "default")
 
 
 def read_families(
-    entries: Sequence[NamedNode], ids: Mapping[str, int], mistakes: Mistakes
+    entries: Iterable[NamedNode], ids: Mapping[str, int], mistakes: Mistakes
 ) -> tuple[Family, ...]:
     """The families in file order; columns that none names belong to the first, whose id is 0."""
     reader = _FamilyReader(ids, mistakes)

@@ -52,6 +52,10 @@ class FoundRelation:
     rows_counted: int | None = None  # None where `rows` is an estimate, or nobody counted
     sample: Any = None  # a pyarrow Table
 
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        return {column.name: column.type for column in self.columns}
+
 
 def locate(directory: Path) -> tuple[Path, list[Location]]:
     """The directory that relations are below, and the relations; the directory may be one."""

@@ -184,7 +184,7 @@ def _key(relation: FoundRelation, of: Declared) -> KeyGuess | str:
 
 def _own_parts(draft: Draft, parts: dict[str, Declared]) -> TableDeclarations:
     """Constraints and own indexes of a table, as the catalog writes them."""
-    of, types = parts[draft.relation.name], {c.name: c.type for c in draft.relation.columns}
+    of, types = parts[draft.relation.name], draft.relation.types
     checks, not_carried = {}, {}
     for name, text in of.checks.items():
         try:
