@@ -7,11 +7,10 @@ An encoding allows more values than a type has.
 import re
 
 from scrub.model.kv import EVERY_VALUE, DatumKind, DatumType, Domain, Rule
-from scrub.model.types import ColumnType, TypeName, parse_type
+from scrub.model.types import INTEGER_BITS, ColumnType, TypeName, parse_type
 
 BINARY = ColumnType(TypeName.BINARY)
 _INT64_MAX = (1 << 63) - 1
-_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32}
 _DAY_MICROS = 86_400_000_000
 # The years 1 to 9999, as for tables of columns: days, and seconds, since 1970.
 _DAYS = Domain(Rule.BETWEEN, -719_162, 2_932_896)
@@ -70,7 +69,7 @@ def _domain_of(spelling: str, of_spark: ColumnType) -> Domain:
     """The values of a type, as the catalog spells it and as Spark knows it."""
     match of_spark.name:
         case TypeName.TINYINT | TypeName.SMALLINT | TypeName.INT as name:
-            most = 1 << (_BITS[name] - 1)
+            most = 1 << (INTEGER_BITS[name] - 1)
             return Domain(Rule.BETWEEN, -most, most - 1)
         case TypeName.DATE:
             return _DAYS

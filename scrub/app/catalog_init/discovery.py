@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,12 +63,7 @@ def locate(directory: Path) -> tuple[Path, list[Location]]:
     kind = _kind_of_directory(directory, must_look_written=True)
     if kind:
         return directory.parent, [Location(kind, directory.name)]
-    found: list[Location] = []
-    for location in _walk(directory, "", 0):
-        found.append(location)
-        if len(found) == _RELATIONS_MAX:
-            break
-    return directory, found
+    return directory, list(islice(_walk(directory, "", 0), _RELATIONS_MAX))
 
 
 def _walk(directory: Path, prefix: str, depth: int) -> Iterator[Location]:

@@ -74,7 +74,7 @@ def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> Init
         reasons = "\n".join(f"  {name}: {why}" for name, why in unusable.items())
         raise UsageError(f"no table below {directory} can be described:\n{reasons}")
     shown_path = _path_from(catalog.resolve().parent, base)
-    stores = tuple(_at(store, shown_path) for store in _STORES.values())
+    stores = tuple(replace(store, path=shown_path) for store in _STORES.values())
     return write_proposal(propose(drafts, stores, unusable), catalog, overwrite=force)
 
 
@@ -107,7 +107,7 @@ def _look_at_all(
 ) -> list[FoundRelation]:
     found = []
     for location, name in zip(locations, _names(locations), strict=True):
-        store = _at(_STORES[location.kind], str(base))
+        store = replace(_STORES[location.kind], path=str(base))
         try:
             relation = look_at(location, name, store)
         except ScrubError as error:
@@ -261,10 +261,6 @@ def _index(relation: FoundRelation, guess: IndexGuess) -> Index:
         nulls=guess.nulls,
         dialect=guess.dialect,
     )
-
-
-def _at(store: Store, path: str) -> Store:
-    return Store(name=store.name, kind=store.kind, format=store.format, path=path)
 
 
 def _path_from(directory: Path, base: Path) -> str:
