@@ -3,9 +3,12 @@
 
 from collections.abc import Iterable, Mapping
 
+from yaml.nodes import Node
+
+from scrub.catalog import document
 from scrub.catalog.document import Mistakes, NamedNode, line_of
-from scrub.catalog.kv_terms import column_id_of, id_number
 from scrub.catalog.section import Section
+from scrub.catalog.spelling import did_you_mean
 from scrub.model.kv import Family
 
 _KEYS = ("id", "columns", "default")
@@ -27,6 +30,20 @@ def read_families(
     return tuple(families)
 
 
+def column_id_of(
+    node: Node, what: str, ids: Mapping[str, int], mistakes: Mistakes
+) -> tuple[str, int] | None:
+    """The name and the id of a known column; None, with a mistake recorded, otherwise."""
+    name = document.text(node, what, mistakes)
+    if name is None:
+        return None
+    if name not in ids:
+        hint = did_you_mean(name, ids, "columns")
+        mistakes.add(line_of(node), f"{what}: there is no column '{name}'", hint)
+        return None
+    return name, ids[name]
+
+
 class _FamilyReader:
     def __init__(self, ids: Mapping[str, int], mistakes: Mistakes) -> None:
         self._ids, self._mistakes = ids, mistakes
@@ -45,7 +62,7 @@ class _FamilyReader:
     def _number(self, section: Section, name: str) -> int:
         if section.require("id", "the number at the end of its keys") is None:
             return 0
-        number = id_number(section, "id", 0, least=0)
+        number = section.id_number("id", 0, least=0)
         if number in self._family_of_id:
             other = self._family_of_id[number]
             hint = "write the number that its keys end with"

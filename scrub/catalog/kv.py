@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from scrub.catalog.document import Mistakes, NamedNode, line_of
-from scrub.catalog.families import read_families
-from scrub.catalog.kv_terms import column_id_of, id_number
+from scrub.catalog.families import column_id_of, read_families
 from scrub.catalog.kv_types import BINARY, parse_datum_type
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
@@ -47,14 +46,14 @@ class _Reader:
         section.choice("layout", ("kv",))
         store = self._store(section, default=None)
         section.require("table_id", "the number that the table's keys begin with")
-        table_id = id_number(section, "table_id", 0)
+        table_id = section.id_number("table_id", 0)
         self._read_columns()
         key = self._parts(section, "primary_key")
         if not key:
             section.require("primary_key", "name the columns that identify a row: [id]")
         relation = self._relation(section, store, self.entry.name)
         families = read_families(section.entries("families"), self.ids, self.mistakes)
-        taken = {id_number(section, "index_id", 1): "the primary index"}
+        taken = {section.id_number("index_id", 1): "the primary index"}
         indexes = [
             self._index(of_index, store, relation, key, taken)
             for of_index in section.named_entries("indexes", "index")
@@ -74,7 +73,7 @@ class _Reader:
                 primary_key=key,
                 families=families,
                 indexes=tuple(index for _, index in indexes),
-                primary_index_id=id_number(section, "index_id", 1),
+                primary_index_id=section.id_number("index_id", 1),
                 sorted=section.flag("sorted"),
             ),
         )
@@ -111,7 +110,7 @@ class _Reader:
             except ValueError as error:
                 section.add("type", f"{what}: {error}")
             nullable = section.node("nullable") is None or section.flag("nullable")
-            column_id = id_number(section, "id", number)
+            column_id = section.id_number("id", number)
             if column_id in ids:
                 hint = "write the ids of all columns; the default is the place in the list"
                 section.add("id", f"{what} has the same id as column '{ids[column_id]}'", hint)
@@ -178,7 +177,7 @@ class _Reader:
         section = Section(entry.value, entry.line, what, _INDEX_KEYS, self.mistakes)
         section.require("index_id", "the number in the index's keys")
         section.require("columns", "name the indexed columns: [customer_id]")
-        index_id = id_number(section, "index_id", 0)
+        index_id = section.id_number("index_id", 0)
         if index_id in taken:
             hint = "write the number that is in the index's keys"
             section.add("index_id", f"{what} has the same index_id as {taken[index_id]}", hint)

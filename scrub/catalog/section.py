@@ -11,6 +11,7 @@ from scrub.catalog.spelling import did_you_mean
 
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _TRUE = ("true", "yes", "on")
+_ID_MAX = 2**32 - 1  # as in the bytes of key-value pairs
 
 
 class Section:
@@ -52,6 +53,21 @@ class Section:
         if node is None:
             return None
         return document.text(node, f"'{key}' of {self.what}", self.mistakes)
+
+    def id_number(self, key: str, default: int, *, least: int = 1) -> int:
+        """The id under a key; the default if it is absent or a mistake."""
+        text = self.text(key)
+        if text is None:
+            return default
+        what = f"'{key}' of {self.what}"
+        if not (text.isascii() and text.isdigit()):
+            self.add(key, f"{what} is a number, not '{text}'")
+            return default
+        number = int(text) if len(text) <= len(str(_ID_MAX)) else _ID_MAX + 1
+        if not least <= number <= _ID_MAX:
+            self.add(key, f"{what} cannot be {text}", f"write a number from {least} to {_ID_MAX}")
+            return default
+        return number
 
     def flag(self, key: str) -> bool:
         """Whether a switch is on; it is off unless the file says otherwise."""

@@ -203,13 +203,7 @@ def renew(execute: bool, format_: str, **given: Any) -> None:
 @options.catalog
 @options.result_options
 @options.spark_options
-def verify(
-    table: str,
-    indexes: tuple[str, ...],
-    catalog: Any,
-    report: ReportOptions,
-    spark_options: SparkOptions,
-) -> NoReturn:
+def verify(report: ReportOptions, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Run the check that precedes publishing, whichever tool built the index. Reads only.
 
     The exit code is 0 if the indexes are clean, 1 if defects were found, and 3 if the check was
@@ -217,7 +211,7 @@ def verify(
     """
     from scrub.app.building.verbs import verify_index
 
-    request = BackfillRequest(table=table, indexes=indexes, catalog=catalog)
+    request = BackfillRequest(**given)
     with shown_progress() as on_progress:
         result = verify_index(request, spark_options=spark_options, on_progress=on_progress)
     emit_result(result, report, redact=False)

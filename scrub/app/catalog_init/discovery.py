@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delta and Parquet tables below a directory, and a small sample of each."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,10 @@ _SAMPLE_SPLITS_MAX = 3
 SAMPLE_SPLIT_ROWS_MAX = SAMPLE_ROWS_MAX // _SAMPLE_SPLITS_MAX
 _DEPTH_MAX = 4
 _RELATIONS_MAX = 1_000
+# Relations that scrub itself keeps beside tables: no catalog describes them.
+_BOOKKEEPING = frozenset(("scrub_journal", "scrub_runs", "scrub_builds", "scrub_build_ranges"))
+_OF_A_BUILD = re.compile(r"(.+)__(recorded|suspects)", re.DOTALL)
+_CUT_SHORT = re.compile(r".*_[0-9a-f]{10}", re.DOTALL)  # a long name, and the hash of the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,14 @@ def _have_same_columns(one: Path, other: Path) -> bool:
         return bool(pq.read_schema(one).names == pq.read_schema(other).names)
     except (OSError, pa.ArrowException):
         return False
+
+
+def is_own(name: str, names: Collection[str]) -> bool:
+    """Whether a relation among others is a journal, a list of builds or a part of a build."""
+    if name in _BOOKKEEPING:
+        return True
+    part = _OF_A_BUILD.fullmatch(name)
+    return part is not None and (part[1] in names or bool(_CUT_SHORT.fullmatch(part[1])))
 
 
 def look_at(location: Location, name: str, store: Store) -> FoundRelation:

@@ -17,7 +17,7 @@ from scrub.app.catalog_init.discovery import FoundRelation
 from scrub.catalog.names import problem_of
 from scrub.catalog.placeholders import FILL_IN
 from scrub.model.entry_shape import MARK
-from scrub.model.table import Column, EntryColumn, Nulls
+from scrub.model.table import Column, EntryColumn, Index, Nulls
 from scrub.model.types import widens
 
 _ROWS_RATIO_MAX = 2
@@ -29,13 +29,8 @@ _NULLS_TOLERANCE = 0.01
 class IndexGuess:
     """How a relation could be an index of a table, and why."""
 
-    name: str
-    key: tuple[EntryColumn, ...]
-    stored: tuple[EntryColumn, ...]
+    index: Index
     why: str
-    where: str | None = None
-    nulls: Nulls = Nulls.KEEP
-    dialect: str = "spark"
     to_fill_in: tuple[str, ...] = ()  # what a person must say before the catalog can be used
 
 
@@ -150,13 +145,18 @@ def _guess(
     computes = any(not of.is_plain for of in explained)
     own_dialect = dialect if computes else "spark"
     return IndexGuess(
-        name=_index_name(relation.name, table.name),
-        key=tuple(_entry_column(of, own_dialect) for of in key),
-        stored=tuple(_entry_column(of, own_dialect) for of in stored),
+        index=Index(
+            name=_index_name(relation.name, table.name),
+            store=relation.store,
+            relation=relation.relation,
+            key=tuple(_entry_column(of, own_dialect) for of in key),
+            suffix=(),
+            stored=tuple(_entry_column(of, own_dialect) for of in stored),
+            where=where,
+            nulls=nulls,
+            dialect=own_dialect,
+        ),
         why=_why(relation, explained, named, (*differing, remark)),
-        where=where,
-        nulls=nulls,
-        dialect=own_dialect,
         to_fill_in=tuple(_to_fill_in(table, explained, where)),
     )
 

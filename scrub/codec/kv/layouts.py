@@ -114,13 +114,11 @@ class _Maker:
         if all(family.id != 0 for family in families):
             families = (Family(0, ()), *families)  # it is written whether it has columns or not
         self._add_domains(table)
+        primary = KvIndex(table.primary_index_id, "", table.primary_key, suffix=())
         of_primary = [(f.id, _form(f), _kept(table, f)) for f in families]
-        self._add_index(
-            number, table, None, table.primary_index_id, table.primary_key, (), of_primary
-        )
+        self._add_index(number, table, primary, of_primary, None)
         for index in table.indexes:
-            entries = list(_entries(table, index))
-            self._add_index(number, table, index, index.id, index.parts, index.suffix, entries)
+            self._add_index(number, table, index, list(_entries(table, index)), index.name)
 
     def _add_domains(self, table: KvTable) -> None:
         in_primary_key = {part.column for part in table.primary_key}
@@ -135,15 +133,14 @@ class _Maker:
         self,
         owner: int,
         table: KvTable,
-        index: KvIndex | None,
-        index_id: int,
-        parts: Sequence[KeyPart],
-        suffix: Sequence[int],
+        index: KvIndex,
         families: Sequence[tuple[int, int, list[tuple[int, int]]]],
+        name: str | None,
     ) -> None:
+        """Note an index; the primary one has no name."""
         key_from, families_from = len(self.keys), len(self.families)
         in_primary_key = {part.column for part in table.primary_key}
-        for part in (*parts, *(KeyPart(column) for column in suffix)):
+        for part in (*index.parts, *(KeyPart(column) for column in index.suffix)):
             column = table.by_id[part.column]
             identifies = column.id in in_primary_key
             self.keys.append(
@@ -159,12 +156,12 @@ class _Maker:
         self.indexes.append(
             (
                 table.id,
-                index_id,
+                index.id,
                 key_from,
-                key_from + len(parts),
+                key_from + len(index.parts),
                 len(self.keys),
-                index is not None and index.unique,
-                index is None,
+                index.unique,
+                name is None,
                 families_from,
                 len(self.families),
                 owner,
@@ -172,7 +169,7 @@ class _Maker:
                 len(self.domains),
             )
         )
-        self.names.append(index.name if index else None)
+        self.names.append(name)
 
 
 def _slot(table: KvTable, column: KvColumn) -> int:
