@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `families:` of a table of pairs: each column is in one of them, and each has its own id."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from yaml.nodes import Node
 
@@ -44,6 +44,15 @@ def column_id_of(
     return name, ids[name]
 
 
+def columns_named(
+    nodes: Iterable[Node], what: str, ids: Mapping[str, int], mistakes: Mistakes
+) -> Iterator[tuple[Node, str, int]]:
+    """The known ones of some columns, each with the node that names it."""
+    for node in nodes:
+        if (found := column_id_of(node, what, ids, mistakes)) is not None:
+            yield node, *found
+
+
 class _FamilyReader:
     def __init__(self, ids: Mapping[str, int], mistakes: Mistakes) -> None:
         self._ids, self._mistakes = ids, mistakes
@@ -72,11 +81,8 @@ class _FamilyReader:
 
     def _columns(self, section: Section, family: str) -> dict[str, int]:
         columns: dict[str, int] = {}
-        for item in section.items("columns"):
-            found = column_id_of(item, section.what, self._ids, self._mistakes)
-            if found is None:
-                continue
-            name, column = found
+        items = section.items("columns")
+        for item, name, column in columns_named(items, section.what, self._ids, self._mistakes):
             other = self.family_of_column.setdefault(column, family)
             if name in columns:
                 message = f"'{name}' comes twice in {section.what}"

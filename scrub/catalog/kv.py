@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from scrub.catalog.document import Mistakes, NamedNode, line_of
-from scrub.catalog.families import column_id_of, read_families
+from scrub.catalog.families import column_id_of, columns_named, read_families
 from scrub.catalog.kv_types import BINARY, parse_datum_type
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
@@ -151,11 +151,8 @@ class _Reader:
     def _stored(self, section: Section, in_key: Collection[int]) -> tuple[int, ...]:
         """Columns stored beside the key. Columns of the key itself must not be listed again."""
         what, stored = f"'storing' of {section.what}", []
-        for item in section.items("storing"):
-            found = column_id_of(item, what, self.ids, self.mistakes)
-            if found is None:
-                continue
-            name, column = found
+        items = section.items("storing")
+        for item, name, column in columns_named(items, what, self.ids, self.mistakes):
             if column in in_key:
                 message = f"{what} names '{name}', which is in the index's key already"
                 self.mistakes.add(line_of(item), message, "leave it out")

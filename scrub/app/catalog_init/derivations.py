@@ -7,7 +7,7 @@ An expression is offered only if it gives the index's value for every row that b
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,16 +27,14 @@ _TIMES = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
 _DATE = (TypeName.DATE,)
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(NamedTuple):
     """An expression over one column of the table."""
 
     expression: str
     column: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(NamedTuple):
     """One way to compute a column: in both dialects, and in Arrow; {c} is the column."""
 
     spark: str

@@ -124,12 +124,11 @@ def _look_at_all(
 def _names(locations: Sequence[Location]) -> list[str]:
     """The last part of each path, or the whole path where that alone is taken."""
     paths = [location.relation.removesuffix(".parquet") for location in locations]
-    last = Counter(path.rpartition("/")[2].lower() for path in paths)
+    short = [path.rpartition("/")[2] for path in paths]
+    times = Counter(name.lower() for name in short)
     return [
-        path.replace("/", "_")
-        if last[path.rpartition("/")[2].lower()] > 1
-        else path.rpartition("/")[2]
-        for path in paths
+        path.replace("/", "_") if times[name.lower()] > 1 else name
+        for path, name in zip(paths, short, strict=True)
     ]
 
 
