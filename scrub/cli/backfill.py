@@ -38,19 +38,16 @@ _owner = click.option("--owner", metavar="ROLE",
                       "[default: the owner of the table]")  # fmt: skip
 
 
-def _gently(command: Any) -> Any:
-    """Options of those who do the work."""
-    for option in (
-        click.option("--parallel", type=click.IntRange(min=1), default=2, show_default=True,
-                     metavar="N", help="The number of concurrent transactions."),
-        click.option("--chunk-seconds", type=click.FloatRange(min=0.01), metavar="SECONDS",
-                     help="About how long one transaction takes, for which writers may have to "
-                     "wait.  [default: 0.2, or 2 while nobody else writes]"),
-        click.option("--pause-file", type=options.FILE, metavar="FILE",
-                     help="Pause while this file exists."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+_gently = options.together(
+    click.option("--pause-file", type=options.FILE, metavar="FILE",
+                 help="Pause while this file exists."),
+    click.option("--chunk-seconds", type=click.FloatRange(min=0.01), metavar="SECONDS",
+                 help="About how long one transaction takes, for which writers may have to "
+                 "wait.  [default: 0.2, or 2 while nobody else writes]"),
+    click.option("--parallel", type=click.IntRange(min=1), default=2, show_default=True,
+                 metavar="N", help="The number of concurrent transactions."),
+)  # fmt: skip
+_on_request = options.together(options.wait_limit, options.execute, options.text_or_json)
 
 
 @backfill.command()
@@ -64,9 +61,7 @@ def _gently(command: Any) -> Any:
 @_owner
 @_pace
 @_gently
-@options.wait_limit
-@options.execute
-@options.text_or_json
+@_on_request
 @options.spark_options
 def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Build indexes, check them, and publish them if they are clean."""
@@ -143,9 +138,7 @@ def adjust(
 @_table
 @_any_indexes
 @options.catalog
-@options.wait_limit
-@options.execute
-@options.text_or_json
+@_on_request
 def cancel(execute: bool, format_: str, **given: Any) -> None:
     """Cancel a build, whichever process runs it, and remove everything it created."""
     from scrub.app.building.verbs import cancel_backfill, cancel_preview
@@ -161,9 +154,7 @@ def cancel(execute: bool, format_: str, **given: Any) -> None:
 @_table
 @click.argument("index")
 @options.catalog
-@options.wait_limit
-@options.execute
-@options.text_or_json
+@_on_request
 def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
     """Remove an index that scrub built, with its triggers."""
     from scrub.app.building.verbs import drop_index, drop_preview
@@ -180,9 +171,7 @@ def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
 @_indexes
 @options.catalog
 @_owner
-@options.wait_limit
-@options.execute
-@options.text_or_json
+@_on_request
 def renew(execute: bool, format_: str, **given: Any) -> None:
     """Recreate the trigger functions of indexes that scrub built in PostgreSQL.
 
