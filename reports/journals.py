@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The journal of repairs, as text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tabulate import tabulate
 
-from reports.action_verbs import verb
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
 from reports.quantities import count, counted
 from scrub.model.journal import JournalRecord, RememberedRun, RunRecord
 from scrub.model.repair import ActionKind
+
+_VERBS: Mapping[ActionKind, str] = {
+    ActionKind.PUT: "put the missing entry",
+    ActionKind.DELETE: "delete the entry",
+    ActionKind.REPLACE: "replace the stored columns",
+    ActionKind.KEEP_ONE: "remove all copies but one",
+    ActionKind.REINDEX: "rebuild the index",
+    ActionKind.RECOVER: "put the lost row back",
+}
 
 
 def runs_as_text(runs: Sequence[RememberedRun]) -> str:
@@ -70,6 +78,12 @@ def _changes(records: Sequence[JournalRecord]) -> str:
     ]
     headers = ("index", "what", "before", "after", "undone by")
     return tabulate(rows, headers=headers, disable_numparse=True)
+
+
+def verb(index: str, kind: ActionKind) -> str:
+    """What a change does; a pair of the table itself, which has no index, keeps its values."""
+    is_spelling = not index and kind is not ActionKind.RECOVER
+    return "write its values in their canonical encoding" if is_spelling else _VERBS[kind]
 
 
 def before_cell(change: JournalRecord) -> str:

@@ -92,10 +92,10 @@ def defect_record(defect: Defect) -> Record:
         "kind": defect.kind,
         "table": defect.table,
         "index": defect.index,
-        "primary_key": _entry(defect.primary_key),
-        "index_key": _entry(defect.index_key),
-        "expected": _entry(defect.expected),
-        "actual": _entry(defect.actual),
+        "primary_key": entry_record(defect.primary_key),
+        "index_key": entry_record(defect.index_key),
+        "expected": entry_record(defect.expected),
+        "actual": entry_record(defect.actual),
         "differing_columns": list(defect.differing_columns),
         "key_hex": defect.key_hex,
         "value_hex": defect.value_hex,
@@ -174,7 +174,8 @@ def _side_record(side: Side) -> Record:
     }
 
 
-def _entry(entry: Mapping[str, Value] | None) -> Record | None:
+def entry_record(entry: Mapping[str, Value] | None) -> Record | None:
+    """An entry, or a key, that there may not be."""
     return None if entry is None else {name: json_ready(value) for name, value in entry.items()}
 
 

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repairs as JSON for programs; fields may be added, never renamed."""
 
-import json
-from typing import Any
-
-from reports.escaping import json_ready
-from reports.patches import patch_record
-from reports.records import run_record, tables_record, totals_record
-from scrub.model.repair import Action, DoneAction, Entry, LostRow, Refusal, RepairReport
+from reports.patches import index_record, patch_record
+from reports.records import (
+    Record,
+    as_json,
+    entry_record,
+    run_record,
+    tables_record,
+    totals_record,
+)
+from scrub.model.repair import Action, DoneAction, LostRow, Refusal, RepairReport, RepairRequest
 from scrub.model.result import RunResult
 
 
 def repair_as_json(report: RepairReport) -> str:
-    return json.dumps(repair_record(report), indent=2, allow_nan=False) + "\n"
+    return as_json(repair_record(report), indent=2) + "\n"
 
 
-def repair_record(report: RepairReport) -> dict[str, Any]:
+def repair_record(report: RepairReport) -> Record:
     """A repair in plain values."""
     done = {id(one.action): one for one in report.done}
     counts = {str(outcome): number for outcome, number in report.counts.items()}
@@ -42,14 +45,14 @@ def repair_record(report: RepairReport) -> dict[str, Any]:
     }
 
 
-def _check_record(result: RunResult | None) -> dict[str, Any] | None:
+def _check_record(result: RunResult | None) -> Record | None:
     """A check without its defects, which are those of the actions and refusals."""
     if result is None:
         return None
     return {**run_record(result), "tables": tables_record(result), **totals_record(result)}
 
 
-def _source_record(report: RepairReport) -> dict[str, Any] | None:
+def _source_record(report: RepairReport) -> Record | None:
     if report.source is None:
         return None
     return {
@@ -60,15 +63,15 @@ def _source_record(report: RepairReport) -> dict[str, Any] | None:
     }
 
 
-def _action_record(action: Action, done: DoneAction | None) -> dict[str, Any]:
+def _action_record(action: Action, done: DoneAction | None) -> Record:
     return {
         "kind": action.kind,
         "defect": action.defect,
         "defect_kind": action.defect_kind,
         "index": action.index,
-        "primary_key": _json(action.primary_key),
-        "before": _json(action.before),
-        "after": _json(action.after),
+        "primary_key": entry_record(action.primary_key),
+        "before": entry_record(action.before),
+        "after": entry_record(action.after),
         "statement": action.statement,
         "outcome": done.outcome if done else None,
         "in_order": done.in_order if done else None,
@@ -77,33 +80,53 @@ def _action_record(action: Action, done: DoneAction | None) -> dict[str, Any]:
     }
 
 
-def _recovery_record(action: Action, lost: LostRow) -> dict[str, Any]:
+def _recovery_record(action: Action, lost: LostRow) -> Record:
     return {
-        "told_by": {told.index: _json(told.entry) for told in lost.told},
+        "told_by": {told.index: entry_record(told.entry) for told in lost.told},
         "written_as_null": list(lost.absent_columns),
-        "puts": {index: _json(entry) for index, entry in action.puts},
+        "puts": {index: entry_record(entry) for index, entry in action.puts},
     }
 
 
-def _refusal_record(refusal: Refusal) -> dict[str, Any]:
+def _refusal_record(refusal: Refusal) -> Record:
     return {
         "defect": refusal.defect,
         "defect_kind": refusal.defect_kind,
         "index": refusal.index,
-        "primary_key": _json(refusal.primary_key),
+        "primary_key": entry_record(refusal.primary_key),
         "reason": refusal.reason,
         "remedy": refusal.remedy,
     }
 
 
-def _lost_record(row: LostRow) -> dict[str, Any]:
+def _lost_record(row: LostRow) -> Record:
     return {
-        "primary_key": _json(row.primary_key),
-        "columns": _json(row.columns),
+        "primary_key": entry_record(row.primary_key),
+        "columns": entry_record(row.columns),
         "indexes": list(row.indexes),
         "absent_columns": list(row.absent_columns),
     }
 
 
-def _json(entry: Entry | None) -> dict[str, Any] | None:
-    return None if entry is None else {name: json_ready(value) for name, value in entry.items()}
+def manifest_of(report: RepairReport, request: RepairRequest) -> str:
+    """What `patch.json` says: the files, where they come from, and what is not in them."""
+    assert report.patch is not None, "there is a patch to tell of"
+    told = repair_record(report)
+    document: Record = {
+        "schema_version": 1,
+        "table": report.table,
+        "made_at": report.patch.made_at.isoformat(),
+        "from": _origin(report, request),
+        "indexes": [index_record(patch) for patch in report.patch.indexes],
+        "refusals": told["refusals"],
+        "lost_rows": told["lost_rows"],
+    }
+    return as_json(document, indent=2) + "\n"
+
+
+def _origin(report: RepairReport, request: RepairRequest) -> Record:
+    before = report.before
+    if before is None:
+        return {"file": str(request.from_file)}
+    snapshot = next((table.snapshot for table in before.tables), None)
+    return {"run_id": before.run_id, "snapshot": snapshot, "status": before.status}

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tabulate import tabulate
 
-from reports.action_verbs import verb
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
-from reports.journals import after_cell, before_cell
+from reports.journals import after_cell, before_cell, verb
 from reports.patches import how_to_apply, patch_as_text
 from reports.quantities import counted
 from reports.summary import closing_line, not_looked_at
@@ -40,8 +39,7 @@ _OUTCOMES: Mapping[ActionOutcome, str] = {
 
 def repair_as_text(report: RepairReport) -> str:
     """Before, actions, refusals, after."""
-    sections = list(_sections(report))
-    return "\n\n".join(sections) + "\n"
+    return "\n\n".join(_sections(report)) + "\n"
 
 
 def _sections(report: RepairReport) -> Iterator[str]:

@@ -89,12 +89,7 @@ def coverage_notes(result: RunResult) -> Iterator[str]:
 
 def remedies(result: RunResult) -> Iterator[str]:
     """One line for everything to be done about what was found, however many checks ask for it."""
-    found = [
-        printable(remedy)
-        for table in result.tables
-        for outcome in table.checks
-        for remedy in outcome.remedies
-    ]
+    found = [printable(remedy) for outcome in result.outcomes for remedy in outcome.remedies]
     yield from dict.fromkeys(found)
 
 

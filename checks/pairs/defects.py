@@ -11,7 +11,7 @@ from checks.pairs.keys import prefixes_of
 from checks.pairs.order import OUT_OF_ORDER
 from checks.pairs.report import IS_NULL, IS_UNFIT
 from checks.pairs.table import PairTable
-from scrub.codec.kv.faults import TEXTS, Code
+from scrub.codec.kv.faults import Code
 from scrub.codec.kv.layouts import layout_of
 from scrub.codec.kv.pairs import COMPOSITE, INVALID, MISSING, NONCANONICAL, UNEXPECTED
 from scrub.codec.kv.readable import columns_of, key_columns_of, with_checksum_unset
@@ -164,6 +164,6 @@ def _misplaced(shown: Mapping[str, Any]) -> str:
 
 def _wrong_byte(shown: Mapping[str, Any]) -> str:
     place = f"{'value' if shown['in_value'] else 'key'} byte {shown['position']}"
-    if shown["expected"] == TEXTS[Code.SPELLING]:
+    if shown["expected"] == Code.SPELLING.text:
         return f"{place} differs from the canonical encoding of this value"
     return f"{place}: expected {shown['expected']}"

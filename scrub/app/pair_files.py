@@ -50,7 +50,6 @@ def decoded_pairs(spark: "SparkSession", catalog: Catalog, name: str) -> "DataFr
     """A frame with one line of text for each pair of a table's relations."""
     table = kv_table(catalog, name)
     assert table.kv is not None
-    types = {column.name: column.type for column in table.columns}
     frames = [
         _frame(spark, catalog, table, _PAIR, relation)
         for relation in dict.fromkeys([table.relation, *(i.relation for i in table.indexes)])
@@ -58,7 +57,7 @@ def decoded_pairs(spark: "SparkSession", catalog: Catalog, name: str) -> "DataFr
     pairs = frames[0]
     for frame in frames[1:]:
         pairs = pairs.unionAll(frame)
-    return pairs.mapInArrow(partial(_describe, table=table.kv, types=types), "line string")
+    return pairs.mapInArrow(partial(_describe, table=table.kv, types=table.types), "line string")
 
 
 def _frame(

@@ -44,7 +44,7 @@ def _require_where(tables: tuple[Table, ...], where: str | None) -> None:
         return
     for table in tables:
         try:
-            check_expression(where, {column.name: column.type for column in table.columns})
+            check_expression(where, table.types)
         except BadExpression as error:
             about = f"it applies to the rows of {table.name}"
             if error.hint and not isinstance(error, UnreadableExpression):

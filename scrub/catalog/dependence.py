@@ -74,8 +74,7 @@ def depends_on_casing(text: str, dialect: str = "spark") -> bool:
 
 def zoned_expressions(table: Table, index: Index) -> bool:
     """Whether an expression of the index, or one that the database computes for it, is zoned."""
-    types = {column.name: column.type for column in table.columns}
-    computed = (depends_on_zone(text, types, "postgres") for text in _computed(table, index))
+    computed = (depends_on_zone(text, table.types, "postgres") for text in _computed(table, index))
     return _any_zoned(table, index, index.dialect) or any(computed)
 
 
@@ -85,8 +84,7 @@ def zoned_in_spark(table: Table, index: Index) -> bool:
 
 
 def _any_zoned(table: Table, index: Index, dialect: str) -> bool:
-    types = {column.name: column.type for column in table.columns}
-    return any(depends_on_zone(text, types, dialect) for text in index.expressions)
+    return any(depends_on_zone(text, table.types, dialect) for text in index.expressions)
 
 
 def cased_expressions(index: Index) -> bool:

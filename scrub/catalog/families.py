@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `families:` of a table of pairs: each column is in one of them, and each has its own id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
+from yaml.nodes import Node
+
+from scrub.catalog import document
 from scrub.catalog.document import Mistakes, NamedNode, line_of
-from scrub.catalog.kv_terms import column_id_of, id_number
 from scrub.catalog.section import Section
+from scrub.catalog.spelling import did_you_mean
 from scrub.model.kv import Family
 
 _KEYS = ("id", "columns", "default")
 
 
 def read_families(
-    entries: Sequence[NamedNode], ids: Mapping[str, int], mistakes: Mistakes
+    entries: Iterable[NamedNode], ids: Mapping[str, int], mistakes: Mistakes
 ) -> tuple[Family, ...]:
     """The families in file order; columns that none names belong to the first, whose id is 0."""
     reader = _FamilyReader(ids, mistakes)
@@ -25,6 +28,29 @@ def read_families(
     if all(family.id != 0 for family in families):
         return (Family(0, tuple(left.values())), *families)
     return tuple(families)
+
+
+def column_id_of(
+    node: Node, what: str, ids: Mapping[str, int], mistakes: Mistakes
+) -> tuple[str, int] | None:
+    """The name and the id of a known column; None, with a mistake recorded, otherwise."""
+    name = document.text(node, what, mistakes)
+    if name is None:
+        return None
+    if name not in ids:
+        hint = did_you_mean(name, ids, "columns")
+        mistakes.add(line_of(node), f"{what}: there is no column '{name}'", hint)
+        return None
+    return name, ids[name]
+
+
+def columns_named(
+    nodes: Iterable[Node], what: str, ids: Mapping[str, int], mistakes: Mistakes
+) -> Iterator[tuple[Node, str, int]]:
+    """The known ones of some columns, each with the node that names it."""
+    for node in nodes:
+        if (found := column_id_of(node, what, ids, mistakes)) is not None:
+            yield node, *found
 
 
 class _FamilyReader:
@@ -45,7 +71,7 @@ class _FamilyReader:
     def _number(self, section: Section, name: str) -> int:
         if section.require("id", "the number at the end of its keys") is None:
             return 0
-        number = id_number(section, "id", 0, least=0)
+        number = section.id_number("id", 0, least=0)
         if number in self._family_of_id:
             other = self._family_of_id[number]
             hint = "write the number that its keys end with"
@@ -55,11 +81,8 @@ class _FamilyReader:
 
     def _columns(self, section: Section, family: str) -> dict[str, int]:
         columns: dict[str, int] = {}
-        for item in section.items("columns"):
-            found = column_id_of(item, section.what, self._ids, self._mistakes)
-            if found is None:
-                continue
-            name, column = found
+        items = section.items("columns")
+        for item, name, column in columns_named(items, section.what, self._ids, self._mistakes):
             other = self.family_of_column.setdefault(column, family)
             if name in columns:
                 message = f"'{name}' comes twice in {section.what}"

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from yaml.nodes import Node, SequenceNode
 
-from scrub.catalog import document, names
 from scrub.catalog.bad_expression import BadExpression
 from scrub.catalog.document import NamedNode
 from scrub.catalog.entry_columns import EntryColumnReader
@@ -39,14 +38,7 @@ class IndexReader:
         self._mistakes = context.mistakes
 
     def read(self, table: Section) -> Iterator[Index]:
-        node = table.node("indexes")
-        if node is None:
-            return
-        what = f"'indexes' of {table.what}"
-        for entry in document.named_nodes(node, table.line_of("indexes"), what, self._mistakes):
-            if problem := names.problem_of(entry.name):
-                self._mistakes.add(entry.line, f"the name of index '{entry.name}' {problem}")
-            yield self._index(entry)
+        return map(self._index, table.named_entries("indexes", "index"))
 
     def _index(self, entry: NamedNode) -> Index:
         section = Section(entry.value, entry.line, f"index '{entry.name}'", _KEYS, self._mistakes)

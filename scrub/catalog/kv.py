@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables with `layout: kv`: the ids in the keys of their pairs, and the encoding of values."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from scrub.catalog import document, names
 from scrub.catalog.document import Mistakes, NamedNode, line_of
-from scrub.catalog.families import read_families
-from scrub.catalog.kv_domains import domain_of
-from scrub.catalog.kv_terms import column_id_of, id_number
+from scrub.catalog.families import column_id_of, columns_named, read_families
+from scrub.catalog.kv_types import BINARY, parse_datum_type
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
 from scrub.catalog.table_context import inside_its_store
 from scrub.model.kv import DatumKind, DatumType, KeyPart, KvColumn, KvIndex, KvTable
 from scrub.model.table import Column, EntryColumn, Index, Store, Table
-from scrub.model.types import ColumnType, TypeName, parse_type
 
 _KEYS = (
     "store",
@@ -31,53 +27,6 @@ _KEYS = (
     "sorted",
 )
 _INDEX_KEYS = ("index_id", "columns", "storing", "unique", "store", "relation", "by_family")
-_OF_SPARK = {
-    TypeName.BOOLEAN: DatumKind.BOOL,
-    TypeName.FLOAT: DatumKind.FLOAT,
-    TypeName.DOUBLE: DatumKind.FLOAT,
-    TypeName.DECIMAL: DatumKind.DECIMAL,
-    TypeName.STRING: DatumKind.BYTES,
-    TypeName.BINARY: DatumKind.BYTES,
-    TypeName.DATE: DatumKind.INT,
-    TypeName.TIMESTAMP: DatumKind.TIMESTAMP,
-    TypeName.TIMESTAMP_NTZ: DatumKind.TIMESTAMP,
-}
-_OF_THEIR_OWN = {
-    "time": DatumKind.INT,
-    "oid": DatumKind.INT,
-    "name": DatumKind.BYTES,
-    "enum": DatumKind.BYTES,
-    "bytes": DatumKind.BYTES,
-    "collated string": DatumKind.COLLATED,
-    "interval": DatumKind.INTERVAL,
-    "timetz": DatumKind.TIMETZ,
-    "uuid": DatumKind.UUID,
-    "inet": DatumKind.INET,
-    "bit": DatumKind.BIT,
-    "varbit": DatumKind.BIT,
-}
-_BINARY = ColumnType(TypeName.BINARY)
-
-
-def parse_datum_type(text: str) -> tuple[ColumnType, DatumType]:
-    """A type of the catalog: its name in Spark, if it has one, and how its values are encoded."""
-    spelling = text.strip().lower()
-    if array := re.fullmatch(r"(.+?)\s*\[\]", spelling):
-        _, element = parse_datum_type(array[1])
-        if element.kind in (DatumKind.ARRAY, DatumKind.COLLATED):
-            raise ValueError(f"'{text}': arrays of {array[1]} are not read")
-        return _BINARY, DatumType(DatumKind.ARRAY, element.kind, element.domain)
-    if kind := _OF_THEIR_OWN.get(spelling):
-        return _BINARY, DatumType(kind, domain=domain_of(spelling, None))
-    try:
-        of_spark = parse_type(spelling)
-    except ValueError:
-        own = ", ".join(_OF_THEIR_OWN)
-        raise ValueError(
-            f"'{text}' is not a type; beside Spark's there are {own}, and []"
-        ) from None
-    kind = _OF_SPARK.get(of_spark.name, DatumKind.INT)
-    return of_spark, DatumType(kind, domain=domain_of(spelling, of_spark))
 
 
 def read_kv_table(entry: NamedNode, stores: Mapping[str, Store], mistakes: Mistakes) -> Table:
@@ -97,17 +46,17 @@ class _Reader:
         section.choice("layout", ("kv",))
         store = self._store(section, default=None)
         section.require("table_id", "the number that the table's keys begin with")
-        table_id = id_number(section, "table_id", 0)
+        table_id = section.id_number("table_id", 0)
         self._read_columns()
         key = self._parts(section, "primary_key")
         if not key:
             section.require("primary_key", "name the columns that identify a row: [id]")
         relation = self._relation(section, store, self.entry.name)
-        families = read_families(self._entries("families"), self.ids, self.mistakes)
-        taken = {id_number(section, "index_id", 1): "the primary index"}
+        families = read_families(section.entries("families"), self.ids, self.mistakes)
+        taken = {section.id_number("index_id", 1): "the primary index"}
         indexes = [
             self._index(of_index, store, relation, key, taken)
-            for of_index in self._entries("indexes")
+            for of_index in section.named_entries("indexes", "index")
         ]
         return Table(
             name=self.entry.name,
@@ -124,7 +73,7 @@ class _Reader:
                 primary_key=key,
                 families=families,
                 indexes=tuple(index for _, index in indexes),
-                primary_index_id=id_number(section, "index_id", 1),
+                primary_index_id=section.id_number("index_id", 1),
                 sorted=section.flag("sorted"),
             ),
         )
@@ -142,20 +91,11 @@ class _Reader:
         relation = section.text("relation") or default
         return inside_its_store(section, relation, store, self.stores)
 
-    def _entries(self, key: str) -> Sequence[NamedNode]:
-        node = self.section.node(key)
-        if node is None:
-            return ()
-        what = f"'{key}' of {self.what}"
-        return list(document.named_nodes(node, self.section.line_of(key), what, self.mistakes))
-
     def _read_columns(self) -> None:
         self.section.require("columns", "list them, e.g. id: {type: bigint, nullable: false}")
         ids: dict[int, str] = {}
-        for number, entry in enumerate(self._entries("columns"), start=1):
+        for number, entry in enumerate(self.section.named_entries("columns", "column"), start=1):
             what = f"column '{entry.name}'"
-            if problem := names.problem_of(entry.name):
-                self.mistakes.add(entry.line, f"the name of {what} {problem}")
             if not isinstance(entry.value, MappingNode):
                 hint = f"write {entry.name}: {{type: bigint}}"
                 self.mistakes.add(entry.line, f"{what} must be a mapping", hint)
@@ -164,13 +104,13 @@ class _Reader:
                 entry.value, entry.line, what, ("type", "nullable", "id"), self.mistakes
             )
             section.require("type", "e.g. type: bigint")
-            of_spark, datum = _BINARY, DatumType(DatumKind.BYTES)
+            of_spark, datum = BINARY, DatumType(DatumKind.BYTES)
             try:
                 of_spark, datum = parse_datum_type(section.text("type") or "binary")
             except ValueError as error:
                 section.add("type", f"{what}: {error}")
             nullable = section.node("nullable") is None or section.flag("nullable")
-            column_id = id_number(section, "id", number)
+            column_id = section.id_number("id", number)
             if column_id in ids:
                 hint = "write the ids of all columns; the default is the place in the list"
                 section.add("id", f"{what} has the same id as column '{ids[column_id]}'", hint)
@@ -211,11 +151,8 @@ class _Reader:
     def _stored(self, section: Section, in_key: Collection[int]) -> tuple[int, ...]:
         """Columns stored beside the key. Columns of the key itself must not be listed again."""
         what, stored = f"'storing' of {section.what}", []
-        for item in section.items("storing"):
-            found = column_id_of(item, what, self.ids, self.mistakes)
-            if found is None:
-                continue
-            name, column = found
+        items = section.items("storing")
+        for item, name, column in columns_named(items, what, self.ids, self.mistakes):
             if column in in_key:
                 message = f"{what} names '{name}', which is in the index's key already"
                 self.mistakes.add(line_of(item), message, "leave it out")
@@ -234,12 +171,10 @@ class _Reader:
         taken: dict[int, str],
     ) -> tuple[Index, KvIndex]:
         what = f"index '{entry.name}'"
-        if problem := names.problem_of(entry.name):
-            self.mistakes.add(entry.line, f"the name of {what} {problem}")
         section = Section(entry.value, entry.line, what, _INDEX_KEYS, self.mistakes)
         section.require("index_id", "the number in the index's keys")
         section.require("columns", "name the indexed columns: [customer_id]")
-        index_id = id_number(section, "index_id", 0)
+        index_id = section.id_number("index_id", 0)
         if index_id in taken:
             hint = "write the number that is in the index's keys"
             section.add("index_id", f"{what} has the same index_id as {taken[index_id]}", hint)

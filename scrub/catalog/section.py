@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterator
 
 from yaml.nodes import Node, ScalarNode
 
-from scrub.catalog import document
+from scrub.catalog import document, names
 from scrub.catalog.document import Mistakes, NamedNode, line_of
 from scrub.catalog.spelling import did_you_mean
 
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _TRUE = ("true", "yes", "on")
+_ID_MAX = 2**32 - 1  # as in the bytes of key-value pairs
 
 
 class Section:
@@ -53,6 +54,21 @@ class Section:
             return None
         return document.text(node, f"'{key}' of {self.what}", self.mistakes)
 
+    def id_number(self, key: str, default: int, *, least: int = 1) -> int:
+        """The id under a key; the default if it is absent or a mistake."""
+        text = self.text(key)
+        if text is None:
+            return default
+        what = f"'{key}' of {self.what}"
+        if not (text.isascii() and text.isdigit()):
+            self.add(key, f"{what} is a number, not '{text}'")
+            return default
+        number = int(text) if len(text) <= len(str(_ID_MAX)) else _ID_MAX + 1
+        if not least <= number <= _ID_MAX:
+            self.add(key, f"{what} cannot be {text}", f"write a number from {least} to {_ID_MAX}")
+            return default
+        return number
+
     def flag(self, key: str) -> bool:
         """Whether a switch is on; it is off unless the file says otherwise."""
         node = self.node(key)
@@ -71,14 +87,25 @@ class Section:
         self.add(key, f"'{key}' of {self.what} cannot be '{word}'", f"write {' or '.join(allowed)}")
         return None
 
-    def texts(self, key: str, noun: str) -> Iterator[tuple[NamedNode, str]]:
-        """The names of a mapping whose values are single texts, each with its text."""
+    def entries(self, key: str) -> Iterator[NamedNode]:
+        """The names of a mapping and their values; none if the key is absent."""
         if (node := self.node(key)) is not None:
             what = f"'{key}' of {self.what}"
-            for entry in document.named_nodes(node, self.line_of(key), what, self.mistakes):
-                text = document.text(entry.value, f"{noun} '{entry.name}'", self.mistakes)
-                if text is not None:
-                    yield entry, text
+            yield from document.named_nodes(node, self.line_of(key), what, self.mistakes)
+
+    def named_entries(self, key: str, noun: str) -> Iterator[NamedNode]:
+        """The same for things of the catalog, which cannot have every name."""
+        for entry in self.entries(key):
+            if problem := names.problem_of(entry.name):
+                self.mistakes.add(entry.line, f"the name of {noun} '{entry.name}' {problem}")
+            yield entry
+
+    def texts(self, key: str, noun: str) -> Iterator[tuple[NamedNode, str]]:
+        """The names of a mapping whose values are single texts, each with its text."""
+        for entry in self.entries(key):
+            text = document.text(entry.value, f"{noun} '{entry.name}'", self.mistakes)
+            if text is not None:
+                yield entry, text
 
     def items(self, key: str) -> list[Node]:
         node = self.node(key)

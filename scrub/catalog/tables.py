@@ -88,14 +88,10 @@ def _read_table(
 
 
 def _columns(section: Section) -> list[Column]:
-    node = section.require("columns", "list them, e.g. id: {type: bigint, nullable: false}")
     columns: dict[str, Column] = {}
-    if node is None:
+    if section.require("columns", "list them, e.g. id: {type: bigint, nullable: false}") is None:
         return []
-    what = f"'columns' of {section.what}"
-    for entry in document.named_nodes(node, section.line_of("columns"), what, section.mistakes):
-        if problem := names.problem_of(entry.name):
-            section.mistakes.add(entry.line, f"the name of column '{entry.name}' {problem}")
+    for entry in section.named_entries("columns", "column"):
         twin = columns.get(entry.name.lower())
         if twin:
             message = f"columns '{twin.name}' and '{entry.name}' differ only in case"

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from scrub.model import predicate
 from scrub.model.predicate import BOOLEAN, LiteralValue, Node, Operator, Term, node_type
-from scrub.model.types import ColumnType, TypeName
+from scrub.model.types import INTEGER_BITS, ColumnType, TypeName
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr  # what older versions call Expression
@@ -29,12 +29,6 @@ _OPERATORS: Mapping[type["Expr"], Operator] = {
     exp.GTE: Operator.GREATER_OR_EQUAL,
 }
 _COMPARABLE = (TypeName.STRING, TypeName.BOOLEAN, TypeName.DATE, TypeName.DECIMAL)
-_INTEGER_BITS = {
-    TypeName.TINYINT: 8,
-    TypeName.SMALLINT: 16,
-    TypeName.INT: 32,
-    TypeName.BIGINT: 64,
-}
 # What a setting of the session gives another meaning (escapes, double quotes), and comments.
 _SPARK_DECIDES = re.compile(r"""[\\"]|--|/\*""")
 _INT_MAX = 2**31 - 1
@@ -150,7 +144,7 @@ def _literal(tree: "Expr", wanted: ColumnType) -> predicate.LiteralTerm:
 
 def _number(text: str, wanted: ColumnType) -> LiteralValue | None:
     if wanted.is_integer and re.fullmatch(r"-?\d+", text, re.ASCII):
-        limit = 1 << (_INTEGER_BITS[wanted.name] - 1)
+        limit = 1 << (INTEGER_BITS[wanted.name] - 1)
         return int(text) if -limit <= int(text) < limit else None
     # A number with an exponent is a double in Spark.
     if wanted.name is TypeName.DECIMAL and re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", text, re.ASCII):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub backfill`: builds indexes while their table is written to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -30,35 +30,24 @@ def backfill() -> None:
 _table = click.argument("table")
 _indexes = click.argument("indexes", nargs=-1, required=True, metavar="INDEX...")
 _any_indexes = click.argument("indexes", nargs=-1, metavar="[INDEX...]")
-_execute = click.option(
-    "--execute", is_flag=True, help="Make the changes. Without it, only show them."
-)
 _pace = click.option("--rows-per-second", type=click.IntRange(min=1), metavar="N",
                      help="Read at most this many rows of the table per second.")  # fmt: skip
-_wait = click.option("--wait-limit", type=click.FloatRange(min=0), default=60.0, show_default=True,
-                     metavar="SECONDS",
-                     help="How long to wait for other transactions.")  # fmt: skip
 _owner = click.option("--owner", metavar="ROLE",
                       help="The owner of the index and of its trigger functions, which run with "
                       "the rights of this role. (PostgreSQL)  "
                       "[default: the owner of the table]")  # fmt: skip
-_format = click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
-                       show_default=True, help="The format of the result.")  # fmt: skip
 
 
-def _gently(command: Any) -> Any:
-    """Options of those who do the work."""
-    for option in (
-        click.option("--parallel", type=click.IntRange(min=1), default=2, show_default=True,
-                     metavar="N", help="The number of concurrent transactions."),
-        click.option("--chunk-seconds", type=click.FloatRange(min=0.01), metavar="SECONDS",
-                     help="About how long one transaction takes, for which writers may have to "
-                     "wait.  [default: 0.2, or 2 while nobody else writes]"),
-        click.option("--pause-file", type=options.FILE, metavar="FILE",
-                     help="Pause while this file exists."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+_gently = options.together(
+    click.option("--pause-file", type=options.FILE, metavar="FILE",
+                 help="Pause while this file exists."),
+    click.option("--chunk-seconds", type=click.FloatRange(min=0.01), metavar="SECONDS",
+                 help="About how long one transaction takes, for which writers may have to "
+                 "wait.  [default: 0.2, or 2 while nobody else writes]"),
+    click.option("--parallel", type=click.IntRange(min=1), default=2, show_default=True,
+                 metavar="N", help="The number of concurrent transactions."),
+)  # fmt: skip
+_on_request = options.together(options.wait_limit, options.execute, options.text_or_json)
 
 
 @backfill.command()
@@ -72,9 +61,7 @@ def _gently(command: Any) -> Any:
 @_owner
 @_pace
 @_gently
-@_wait
-@_execute
-@_format
+@_on_request
 @options.spark_options
 def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Build indexes, check them, and publish them if they are clean."""
@@ -96,8 +83,8 @@ def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) 
 @options.catalog
 @_pace
 @_gently
-@_wait
-@_format
+@options.wait_limit
+@options.text_or_json
 @options.spark_options
 def resume(format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Continue a build whose process has ended."""
@@ -113,14 +100,12 @@ def resume(format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
 @_table
 @_any_indexes
 @options.catalog
-@_format
+@options.text_or_json
 def status(format_: str, **given: Any) -> None:
     """Show the state and rate of builds, and which transactions they wait for. Reads only."""
-    from reports.builds import builds_as_json, builds_as_text
     from scrub.app.building.verbs import backfill_status
 
-    found = backfill_status(BackfillRequest(**given))
-    click.echo(builds_as_json(found) if format_ == "json" else builds_as_text(found))
+    _show(backfill_status(BackfillRequest(**given)), format_)
 
 
 @backfill.command()
@@ -130,12 +115,11 @@ def status(format_: str, **given: Any) -> None:
               help="Read at most this many rows per second; 0 removes the limit.")  # fmt: skip
 @click.option("--pause", is_flag=True, help="Pause the build.")
 @click.option("--go-on", is_flag=True, help="Continue a paused build.")
-@_format
+@options.text_or_json
 def adjust(
     rows_per_second: int | None, pause: bool, go_on: bool, format_: str, **given: Any
 ) -> None:
     """Change the rate of a running build, or pause it."""
-    from reports.builds import builds_as_json, builds_as_text
     from scrub.app.building.verbs import adjust_backfill
 
     values: dict[str, object] = {}
@@ -147,48 +131,39 @@ def adjust(
         values["paused"] = pause
     if not values:
         raise click.UsageError("say what to change: --rows-per-second, --pause or --go-on")
-    found = adjust_backfill(BackfillRequest(indexes=(), **given), **values)
-    click.echo(builds_as_json([found]) if format_ == "json" else builds_as_text([found]))
+    _show([adjust_backfill(BackfillRequest(indexes=(), **given), **values)], format_)
 
 
 @backfill.command()
 @_table
 @_any_indexes
 @options.catalog
-@_wait
-@_execute
-@_format
+@_on_request
 def cancel(execute: bool, format_: str, **given: Any) -> None:
     """Cancel a build, whichever process runs it, and remove everything it created."""
     from scrub.app.building.verbs import cancel_backfill, cancel_preview
 
     request = BackfillRequest(**given)
-    if not execute:
+    if execute:
+        _execute(cancel_backfill, request, format_)
+    else:
         _show_before(cancel_preview(request), "would be reversed", format_)
-        return
-    with shown_progress() as on_progress:
-        removed = cancel_backfill(request, on_progress=on_progress)
-    _show(removed, format_)
 
 
 @backfill.command()
 @_table
 @click.argument("index")
 @options.catalog
-@_wait
-@_execute
-@_format
+@_on_request
 def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
     """Remove an index that scrub built, with its triggers."""
     from scrub.app.building.verbs import drop_index, drop_preview
 
     request = BackfillRequest(indexes=(index,), **given)
-    if not execute:
+    if execute:
+        _execute(drop_index, request, format_)
+    else:
         _show_before(drop_preview(request), "would be removed", format_)
-        return
-    with shown_progress() as on_progress:
-        removed = drop_index(request, on_progress=on_progress)
-    _show(removed, format_)
 
 
 @backfill.command()
@@ -196,9 +171,7 @@ def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
 @_indexes
 @options.catalog
 @_owner
-@_wait
-@_execute
-@_format
+@_on_request
 def renew(execute: bool, format_: str, **given: Any) -> None:
     """Recreate the trigger functions of indexes that scrub built in PostgreSQL.
 
@@ -207,12 +180,10 @@ def renew(execute: bool, format_: str, **given: Any) -> None:
     from scrub.app.building.verbs import renew_functions, renew_preview
 
     request = BackfillRequest(**given)
-    if not execute:
+    if execute:
+        _execute(renew_functions, request, format_)
+    else:
         _show_before(renew_preview(request), "would get new functions", format_)
-        return
-    with shown_progress() as on_progress:
-        found = renew_functions(request, on_progress=on_progress)
-    _show(found, format_)
 
 
 @backfill.command()
@@ -221,13 +192,7 @@ def renew(execute: bool, format_: str, **given: Any) -> None:
 @options.catalog
 @options.result_options
 @options.spark_options
-def verify(
-    table: str,
-    indexes: tuple[str, ...],
-    catalog: Any,
-    report: ReportOptions,
-    spark_options: SparkOptions,
-) -> NoReturn:
+def verify(report: ReportOptions, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Run the check that precedes publishing, whichever tool built the index. Reads only.
 
     The exit code is 0 if the indexes are clean, 1 if defects were found, and 3 if the check was
@@ -235,7 +200,7 @@ def verify(
     """
     from scrub.app.building.verbs import verify_index
 
-    request = BackfillRequest(table=table, indexes=indexes, catalog=catalog)
+    request = BackfillRequest(**given)
     with shown_progress() as on_progress:
         result = verify_index(request, spark_options=spark_options, on_progress=on_progress)
     emit_result(result, report, redact=False)
@@ -257,14 +222,23 @@ def _interruptible(request: BackfillRequest) -> Iterator[None]:
 
 
 def _finish(result: BackfillResult, format_: str) -> NoReturn:
+    interrupts.demand_no_signal()
     _show(result.builds, format_)
     raise SystemExit(result.exit_code)
+
+
+def _execute(
+    verb: Callable[..., list[BackfillStatus]], request: BackfillRequest, format_: str
+) -> None:
+    with shown_progress() as on_progress:
+        done = verb(request, on_progress=on_progress)
+    interrupts.demand_no_signal()
+    _show(done, format_)
 
 
 def _show(found: Sequence[BackfillStatus], format_: str) -> None:
     from reports.builds import builds_as_json, builds_as_text
 
-    interrupts.demand_no_signal()
     click.echo(builds_as_json(found) if format_ == "json" else builds_as_text(found))
 
 

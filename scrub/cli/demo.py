@@ -15,8 +15,7 @@ from scrub.cli.progress import shown_progress
 from scrub.model.table import Nulls
 
 if TYPE_CHECKING:
-    from scrub.app.selftest_and_demo.demo import DemoLake, DemoResult
-    from scrub.app.selftest_and_demo.repair_demo import DemoRepair
+    from scrub.app.selftest_and_demo.demo import DemoLake, DemoRepair, DemoResult
 
 _ROWS_DEFAULT = 1_000_000
 _ROWS_MIN = 1000  # fewer have no room for every fault
@@ -32,8 +31,7 @@ def demo(rows: int, keep: Path | None) -> NoReturn:
     The exit code is 0 if exactly the planted defects were found, and only refused defects are left
     after the repair.
     """
-    from scrub.app.selftest_and_demo.demo import make_demo, run_demo
-    from scrub.app.selftest_and_demo.repair_demo import repair_demo
+    from scrub.app.selftest_and_demo.demo import make_demo, repair_demo, run_demo
     from scrub.app.selftest_and_demo.scratch import scratch_directory
 
     began = time.monotonic()

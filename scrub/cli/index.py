@@ -2,8 +2,7 @@
 """`scrub index`: indexes in Delta that follow their table."""
 
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -31,14 +30,7 @@ def index() -> None:
               "shows.")  # fmt: skip
 @options.catalog
 @options.spark_options
-def follow(
-    table: str,
-    indexes: tuple[str, ...],
-    every: float | None,
-    from_version: int | None,
-    catalog: Path,
-    spark_options: SparkOptions,
-) -> NoReturn:
+def follow(every: float | None, spark_options: SparkOptions, **given: Any) -> NoReturn:
     """Bring indexes of TABLE up to its latest version, one commit at a time.
 
     Without INDEX, this applies to all indexes that follow the table. The exit code is 0 if they are
@@ -47,17 +39,15 @@ def follow(
     """
     from scrub.app.building.follow import FollowRequest, follow_always, follow_once
 
-    request = FollowRequest(
-        table=table, indexes=indexes, catalog=catalog, from_version=from_version
-    )
+    request = FollowRequest(**given)
     if every is None:
         done = follow_once(request, spark_options=spark_options, on_step=_show_step)
-        _show_round(table, done)
+        _show_round(request.table, done)
         raise SystemExit(done.exit_code)
     show = [_show_round]  # once; later only what happens
 
     def on_round(done: "FollowRound") -> None:
-        (show.pop() if show else _show_refusals)(table, done)
+        (show.pop() if show else _show_refusals)(request.table, done)
 
     done = follow_always(
         request, every, spark_options=spark_options, on_step=_show_step, on_round=on_round

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
+from scrub.cli import options
 
 
 @click.command()
 @click.argument("place", metavar="DIR|URL")
 @click.option(
     "--catalog",
-    type=_FILE,
+    type=options.FILE,
     default=Path("scrub.yaml"),
     show_default=True,
     help="The file to write.",

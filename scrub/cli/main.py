@@ -4,7 +4,9 @@
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from io import StringIO, TextIOWrapper
 from typing import NoReturn
 
@@ -12,7 +14,6 @@ import click
 
 from scrub import __version__
 from scrub.cli import interrupts
-from scrub.cli.lazy_group import LazyCommand, LazyGroup
 from scrub.errors import ScrubError
 from scrub.redaction import redacted
 
@@ -21,6 +22,40 @@ USAGE_EXIT_CODE = 2
 UNEXPECTED_EXIT_CODE = 70
 INTERRUPTED_EXIT_CODE = 130
 READER_GONE_EXIT_CODE = 141
+
+
+@dataclass(frozen=True, slots=True)
+class LazyCommand:
+    """Where a command is, and the sentence that `--help` shows beside its name."""
+
+    target: str  # "module:attribute"
+    help: str
+
+    def load(self) -> click.Command:
+        module, _, attribute = self.target.partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+class LazyGroup(click.Group):
+    """Starting Spark's imports takes longer than a person waits for a list of commands."""
+
+    def __init__(self, *, lazy_commands: Mapping[str, LazyCommand], **options: object) -> None:
+        super().__init__(**options)  # type: ignore[arg-type]
+        self.lazy_commands = lazy_commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.lazy_commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        lazy = self.lazy_commands.get(cmd_name)
+        return lazy.load() if lazy else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lazy.help) for name, lazy in self.lazy_commands.items()])
+
 
 COMMANDS = {
     "check": LazyCommand("scrub.cli.check:check", "Compare tables with their indexes. Reads only."),

@@ -19,6 +19,17 @@ Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
 
+def together(*options: Decorator) -> Decorator:
+    """Several options as one decorator; help shows them in this order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def bundle(argument: str, bundle_class: type[Any], *options: Decorator, **fixed: Any) -> Decorator:
     """Gives a command the options, but as one argument: a dataclass with fields of these names."""
     names = {field.name for field in fields(bundle_class)}
@@ -29,10 +40,7 @@ def bundle(argument: str, bundle_class: type[Any], *options: Decorator, **fixed:
             mine = {name: given.pop(name) for name in names & given.keys()}
             return command(**given, **{argument: bundle_class(**mine, **fixed)})
 
-        decorated: Command = call
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
+        return together(*options)(call)
 
     return decorate
 
@@ -49,6 +57,12 @@ catalog = click.option(
 execute = click.option(
     "--execute", is_flag=True, help="Make the changes. Without it, only show them."
 )
+text_or_json = click.option("--format", "format_", type=click.Choice(["text", "json"]),
+                            default="text", show_default=True,
+                            help="The format of the result.")  # fmt: skip
+wait_limit = click.option("--wait-limit", type=click.FloatRange(min=0), default=60.0,
+                          show_default=True, metavar="SECONDS",
+                          help="How long to wait for other transactions.")  # fmt: skip
 tables = click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 
 

@@ -15,9 +15,6 @@ from scrub.model.defect import ALIASES, DefectKind
 from scrub.model.repair import RepairReport, RepairRequest
 from scrub.model.request import SparkOptions
 
-_format = click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
-                       show_default=True, help="The format of the result.")  # fmt: skip
-
 
 @click.group()
 def repair() -> None:
@@ -58,8 +55,7 @@ _request = options.bundle(
                  "change. Can be above 1."),
     click.option("--rows-per-second", type=click.IntRange(min=1), metavar="N",
                  help="Change at most this many entries per second."),
-    click.option("--wait-limit", type=click.FloatRange(min=0), default=60.0, show_default=True,
-                 metavar="SECONDS", help="How long to wait for other transactions."),
+    options.wait_limit,
     click.option("--recover-rows", is_flag=True,
                  help="Restore rows that the table has lost and that several indexes agree on."),
     click.option("--delete-last-copies", is_flag=True,
@@ -77,7 +73,7 @@ _request = options.bundle(
     help="Write the changes as files into this new directory, and change nothing.",
 )
 @options.execute
-@_format
+@options.text_or_json
 @options.spark_options  # fmt: skip
 def table(
     request: RepairRequest,

@@ -61,17 +61,9 @@ def hash_long(word: Word, seed: Word) -> Word:
 
 
 @njit(inline="always")
-def _load_64(data: Bitmap, at: int) -> Word:
+def _load(data: Bitmap, at: int, size: int) -> Word:
     word = uint64(0)
-    for byte in range(8):
-        word |= uint64(data[at + byte]) << uint64(8 * byte)
-    return word
-
-
-@njit(inline="always")
-def _load_32(data: Bitmap, at: int) -> Word:
-    word = uint64(0)
-    for byte in range(4):
+    for byte in range(size):
         word |= uint64(data[at + byte]) << uint64(8 * byte)
     return word
 
@@ -95,10 +87,10 @@ def _hash_stripes(data: Bitmap, begin: int, stripes_end: int, seed: Word) -> Wor
     lane_4 = seed - PRIME_1
     at = begin
     while at < stripes_end:
-        lane_1 = _lane(lane_1, _load_64(data, at))
-        lane_2 = _lane(lane_2, _load_64(data, at + 8))
-        lane_3 = _lane(lane_3, _load_64(data, at + 16))
-        lane_4 = _lane(lane_4, _load_64(data, at + 24))
+        lane_1 = _lane(lane_1, _load(data, at, 8))
+        lane_2 = _lane(lane_2, _load(data, at + 8, 8))
+        lane_3 = _lane(lane_3, _load(data, at + 16, 8))
+        lane_4 = _lane(lane_4, _load(data, at + 24, 8))
         at += 32
     digest = _rotate(lane_1, 1) + _rotate(lane_2, 7) + _rotate(lane_3, 12) + _rotate(lane_4, 18)
     digest = _merge_lane(digest, lane_1)
@@ -119,10 +111,10 @@ def hash_bytes(data: Bitmap, begin: int, end: int, seed: Word) -> Word:
         digest = seed + PRIME_5
     digest += uint64(end - begin)
     while at + 8 <= end:
-        digest = _step_64(digest, _load_64(data, at))
+        digest = _step_64(digest, _load(data, at, 8))
         at += 8
     if at + 4 <= end:
-        digest = _step_32(digest, _load_32(data, at))
+        digest = _step_32(digest, _load(data, at, 4))
         at += 4
     while at < end:
         digest = _rotate(digest ^ (uint64(data[at]) * PRIME_5), 11) * PRIME_1

@@ -131,6 +131,11 @@ class Table:
     line: int = 0
     kv: KvTable | None = None  # set when rows and entries are pairs of bytes
 
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        """The types of the columns, by name."""
+        return {column.name: column.type for column in self.columns}
+
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
 

@@ -24,13 +24,8 @@ class TypeName(StrEnum):
     TIMESTAMP_NTZ = "timestamp_ntz"  # a wall-clock reading, in no zone
 
 
-INTEGERS = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
-_INTEGER_DIGITS = {
-    TypeName.TINYINT: 3,
-    TypeName.SMALLINT: 5,
-    TypeName.INT: 10,
-    TypeName.BIGINT: 19,
-}
+INTEGER_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
+INTEGERS = tuple(INTEGER_BITS)
 _OTHER_SPELLINGS = {
     "bool": TypeName.BOOLEAN,
     "byte": TypeName.TINYINT,
@@ -98,7 +93,7 @@ def widens(stored: ColumnType, wanted: ColumnType) -> bool:
     if wanted.name is TypeName.DECIMAL:
         whole_digits = wanted.precision - wanted.scale
         if stored.is_integer:
-            return whole_digits >= _INTEGER_DIGITS[stored.name]
+            return whole_digits >= len(str(1 << (INTEGER_BITS[stored.name] - 1)))
         return (
             stored.name is TypeName.DECIMAL
             and wanted.scale >= stored.scale

@@ -12,13 +12,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from scrub.codec.kv.anydatum import read_tag, skip_tagged
+from scrub.codec.kv.anydatum import skip_tagged
 from scrub.codec.kv.batches import batch_of, room_for
 from scrub.codec.kv.entries import entries
-from scrub.codec.kv.held_rows import HELD
-from scrub.codec.kv.integers import put_uvarint
-from scrub.codec.kv.judging import BadPair, judge
-from scrub.codec.kv.layouts import (
+from scrub.codec.kv.field import (
     BARE,
     COLUMN_ID,
     COLUMNS_FROM,
@@ -28,16 +25,19 @@ from scrub.codec.kv.layouts import (
     FAMILIES_TO,
     FAMILY_ID,
     FORM,
+    HELD,
     SUFFIX_FROM,
     SUFFIX_TO,
     UNIQUE,
-    Layout,
-    layout_of,
 )
+from scrub.codec.kv.integers import put_uvarint
+from scrub.codec.kv.judging import BadPair, judge
+from scrub.codec.kv.layouts import Layout, layout_of
 from scrub.codec.kv.pair_reading import payload, read_columns
 from scrub.codec.kv.pair_writing import put_checksum
 from scrub.codec.kv.pairs import INVALID, MISSING, NONCANONICAL
 from scrub.codec.kv.rows import decode, encode
+from scrub.codec.kv.tags import read_tag
 from scrub.model.kv import DatumKind, KvIndex, KvTable
 
 Pair = tuple[bytes, bytes | None]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results and a plan that the report tests render."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from scrub.model.defect import Defect, DefectKind
@@ -231,35 +232,28 @@ def a_plan() -> CheckPlan:
         primary_key=("id",),
         indexes=(index,),
     )
-    table_side = Side(
-        facts=RelationFacts(
-            store="lake",
-            relation="orders",
-            snapshot=Snapshot(label="version 12", version=12),
-            columns={"id": bigint, "customer_id": bigint},
-            splits=(Split(uri="part-0.parquet", bytes=45_200_000),),
-            rows=1_000_000,
-            bytes=45_200_000,
-            storage_options={"AWS_SECRET_ACCESS_KEY": "hunter2"},
-        ),
-        engine=Engine.NATIVE,
-        reason="every split is a Parquet file",
-        columns=("id", "customer_id"),
+    table_facts = RelationFacts(
+        store="lake",
+        relation="orders",
+        snapshot=Snapshot(label="version 12", version=12),
+        columns={"id": bigint, "customer_id": bigint},
+        splits=(Split(uri="part-0.parquet", bytes=45_200_000),),
+        rows=1_000_000,
+        bytes=45_200_000,
+        storage_options={"AWS_SECRET_ACCESS_KEY": "hunter2"},
     )
-    index_side = Side(
-        facts=RelationFacts(
-            store="lake",
-            relation="orders__by_customer",
-            snapshot=Snapshot(label="version 7", version=7),
-            columns={"id": bigint, "customer_id": bigint},
-            splits=(),
-            rows=None,
-            storage_options={"AWS_SECRET_ACCESS_KEY": "hunter2"},
-        ),
-        engine=Engine.SQL,
-        reason="CSV is read by Spark",
-        columns=("customer_id", "id"),
+    index_facts = replace(
+        table_facts,
+        relation="orders__by_customer",
+        snapshot=Snapshot(label="version 7", version=7),
+        splits=(),
+        rows=None,
+        bytes=None,
     )
+    told, read = "every split is a Parquet file", ("id", "customer_id")
+    table_side = Side(facts=table_facts, engine=Engine.NATIVE, reason=told, columns=read)
+    told, read = "CSV is read by Spark", ("customer_id", "id")
+    index_side = Side(facts=index_facts, engine=Engine.SQL, reason=told, columns=read)
     return CheckPlan(
         strategy=Strategy.FINGERPRINT,
         tables=(

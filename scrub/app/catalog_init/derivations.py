@@ -7,7 +7,7 @@ An expression is offered only if it gives the index's value for every row that b
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,7 @@ from scrub.app.catalog_init.discovery import FoundRelation
 from scrub.catalog.bad_expression import BadExpression
 from scrub.catalog.expressions import columns_used
 from scrub.model.table import Column
-from scrub.model.types import ColumnType, TypeName
+from scrub.model.types import INTEGERS, ColumnType, TypeName
 from scrub.stores.postgres.quoting import identifier
 
 MATCHES_MIN = 5
@@ -24,19 +24,17 @@ _VALUES_MIN = 2  # a constant follows from anything
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TEXT = (TypeName.STRING,)
 _TIMES = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
-_INTEGERS = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
+_DATE = (TypeName.DATE,)
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(NamedTuple):
     """An expression over one column of the table."""
 
     expression: str
     column: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(NamedTuple):
     """One way to compute a column: in both dialects, and in Arrow; {c} is the column."""
 
     spark: str
@@ -50,64 +48,29 @@ def _floor(unit: str) -> Callable[[Any], Any]:
     return lambda values: pc.floor_temporal(values, unit=unit)
 
 
+def _first(characters: int) -> Callable[[Any], Any]:
+    return lambda values: pc.utf8_slice_codeunits(values, 0, characters)
+
+
 _FORMS = (
     _Form("lower({c})", "lower({c})", _TEXT, _TEXT, pc.utf8_lower),
     _Form("upper({c})", "upper({c})", _TEXT, _TEXT, pc.utf8_upper),
     _Form("trim({c})", "btrim({c})", _TEXT, _TEXT, lambda v: pc.utf8_trim(v, " ")),
-    _Form(
-        "to_date({c})",
-        "{c}::date",
-        _TIMES,
-        (TypeName.DATE,),
-        lambda v: _floor("day")(v).cast(pa.date32()),
-    ),
+    _Form("to_date({c})", "{c}::date", _TIMES, _DATE, lambda v: _floor("day")(v).cast(pa.date32())),
     *(
-        _Form(
-            f"date_trunc('{unit.upper()}', {{c}})",
-            f"date_trunc('{unit}', {{c}})",
-            _TIMES,
-            _TIMES,
-            _floor(unit),
-        )
+        _Form(f"date_trunc('{unit.upper()}', {{c}})", f"date_trunc('{unit}', {{c}})", _TIMES,
+              _TIMES, _floor(unit))
         for unit in ("hour", "day", "month", "year")
     ),
-    _Form(
-        "trunc({c}, 'MM')",
-        "date_trunc('month', {c}::timestamp)::date",
-        (TypeName.DATE,),
-        (TypeName.DATE,),
-        _floor("month"),
-    ),
-    _Form(
-        "date_format({c}, 'yyyy-MM')",
-        "to_char({c}::timestamp, 'YYYY-MM')",
-        (*_TIMES, TypeName.DATE),
-        _TEXT,
-        lambda v: pc.strftime(v, format="%Y-%m"),
-    ),
-    _Form(
-        "year({c})",
-        "extract(year FROM {c})::int",
-        (*_TIMES, TypeName.DATE),
-        _INTEGERS,
-        pc.year,
-    ),
-    _Form(
-        "substring({c}, 1, 7)",
-        "substr({c}, 1, 7)",
-        _TEXT,
-        _TEXT,
-        lambda v: pc.utf8_slice_codeunits(v, 0, 7),
-    ),
-    _Form(
-        "substring({c}, 1, 10)",
-        "substr({c}, 1, 10)",
-        _TEXT,
-        _TEXT,
-        lambda v: pc.utf8_slice_codeunits(v, 0, 10),
-    ),
-    _Form("CAST({c} AS STRING)", "{c}::text", _INTEGERS, _TEXT, lambda v: v.cast(pa.string())),
-)
+    _Form("trunc({c}, 'MM')", "date_trunc('month', {c}::timestamp)::date", _DATE, _DATE,
+          _floor("month")),
+    _Form("date_format({c}, 'yyyy-MM')", "to_char({c}::timestamp, 'YYYY-MM')", (*_TIMES, *_DATE),
+          _TEXT, lambda v: pc.strftime(v, format="%Y-%m")),
+    _Form("year({c})", "extract(year FROM {c})::int", (*_TIMES, *_DATE), INTEGERS, pc.year),
+    _Form("substring({c}, 1, 7)", "substr({c}, 1, 7)", _TEXT, _TEXT, _first(7)),
+    _Form("substring({c}, 1, 10)", "substr({c}, 1, 10)", _TEXT, _TEXT, _first(10)),
+    _Form("CAST({c} AS STRING)", "{c}::text", INTEGERS, _TEXT, lambda v: v.cast(pa.string())),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +87,10 @@ class Matched:
     ) -> "Matched":
         if not (table.sample.num_rows and relation.sample.num_rows):
             return cls(pa.table({}), pa.table({}), dialect)
-        places = {values: place for place, values in enumerate(_keys(table.sample, key))}
+        places = {values: place for place, values in enumerate(rows_of(table.sample, key))}
         pairs = [
             (places[values], place)
-            for place, values in enumerate(_keys(relation.sample, key))
+            for place, values in enumerate(rows_of(relation.sample, key))
             if values in places
         ]
         of_rows, of_entries = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -203,5 +166,6 @@ def _in_utc(text: str, name: str, wanted: ColumnType) -> str:
     return f"({computed}) AT TIME ZONE 'UTC'" if wanted.name is TypeName.TIMESTAMP else computed
 
 
-def _keys(sample: pa.Table, key: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    return zip(*(sample.column(name).to_pylist() for name in key), strict=True)
+def rows_of(sample: pa.Table, names: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    """Some columns of a sample, row by row."""
+    return zip(*(sample.column(name).to_pylist() for name in names), strict=True)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delta and Parquet tables below a directory, and a small sample of each."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,10 @@ _SAMPLE_SPLITS_MAX = 3
 SAMPLE_SPLIT_ROWS_MAX = SAMPLE_ROWS_MAX // _SAMPLE_SPLITS_MAX
 _DEPTH_MAX = 4
 _RELATIONS_MAX = 1_000
+# Relations that scrub itself keeps beside tables: no catalog describes them.
+_BOOKKEEPING = frozenset(("scrub_journal", "scrub_runs", "scrub_builds", "scrub_build_ranges"))
+_OF_A_BUILD = re.compile(r"(.+)__(recorded|suspects)", re.DOTALL)
+_CUT_SHORT = re.compile(r".*_[0-9a-f]{10}", re.DOTALL)  # a long name, and the hash of the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +58,17 @@ class FoundRelation:
     rows_counted: int | None = None  # None where `rows` is an estimate, or nobody counted
     sample: Any = None  # a pyarrow Table
 
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        return {column.name: column.type for column in self.columns}
+
 
 def locate(directory: Path) -> tuple[Path, list[Location]]:
     """The directory that relations are below, and the relations; the directory may be one."""
     kind = _kind_of_directory(directory, must_look_written=True)
     if kind:
         return directory.parent, [Location(kind, directory.name)]
-    found: list[Location] = []
-    for location in _walk(directory, "", 0):
-        found.append(location)
-        if len(found) == _RELATIONS_MAX:
-            break
-    return directory, found
+    return directory, list(islice(_walk(directory, "", 0), _RELATIONS_MAX))
 
 
 def _walk(directory: Path, prefix: str, depth: int) -> Iterator[Location]:
@@ -100,6 +105,14 @@ def _have_same_columns(one: Path, other: Path) -> bool:
         return bool(pq.read_schema(one).names == pq.read_schema(other).names)
     except (OSError, pa.ArrowException):
         return False
+
+
+def is_own(name: str, names: Collection[str]) -> bool:
+    """Whether a relation among others is a journal, a list of builds or a part of a build."""
+    if name in _BOOKKEEPING:
+        return True
+    part = _OF_A_BUILD.fullmatch(name)
+    return part is not None and (part[1] in names or bool(_CUT_SHORT.fullmatch(part[1])))
 
 
 def look_at(location: Location, name: str, store: Store) -> FoundRelation:

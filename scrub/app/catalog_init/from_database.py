@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrub.app.catalog_init.discovery import (
     SAMPLE_SPLIT_ROWS_MAX,
     FoundRelation,
+    is_own,
     sample_rows,
 )
 from scrub.app.catalog_init.from_directory import (
@@ -21,7 +22,6 @@ from scrub.app.catalog_init.from_directory import (
     write_proposal,
 )
 from scrub.app.catalog_init.key_guesses import KeyGuess
-from scrub.app.catalog_init.own_relations import is_own
 from scrub.catalog.bad_expression import BadExpression
 from scrub.catalog.expressions import check_condition
 from scrub.catalog.names import problem_of
@@ -184,7 +184,7 @@ def _key(relation: FoundRelation, of: Declared) -> KeyGuess | str:
 
 def _own_parts(draft: Draft, parts: dict[str, Declared]) -> TableDeclarations:
     """Constraints and own indexes of a table, as the catalog writes them."""
-    of, types = parts[draft.relation.name], {c.name: c.type for c in draft.relation.columns}
+    of, types = parts[draft.relation.name], draft.relation.types
     checks, not_carried = {}, {}
     for name, text in of.checks.items():
         try:
@@ -200,7 +200,7 @@ def _own_parts(draft: Draft, parts: dict[str, Declared]) -> TableDeclarations:
             for key in of.foreign_keys
         ),
         own_indexes=tuple(
-            _proposed_own_index(index, taken={guess.name for _, guess in draft.indexes})
+            _proposed_own_index(index, taken={guess.index.name for guess in draft.indexes})
             for index in of.indexes
         ),
     )

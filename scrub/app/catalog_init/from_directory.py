@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from scrub.app.catalog_init.discovery import FoundRelation, Location, locate, look_at
+from scrub.app.catalog_init.discovery import FoundRelation, Location, is_own, locate, look_at
 from scrub.app.catalog_init.index_guesses import (
     IndexGuess,
     guess_index,
@@ -14,7 +14,6 @@ from scrub.app.catalog_init.index_guesses import (
     why_no_index,
 )
 from scrub.app.catalog_init.key_guesses import KeyGuess, guess_primary_key
-from scrub.app.catalog_init.own_relations import is_own
 from scrub.catalog.names import problem_of
 from scrub.catalog.write import (
     Proposal,
@@ -25,7 +24,7 @@ from scrub.catalog.write import (
     write_catalog,
 )
 from scrub.errors import ScrubError, UsageError, first_line
-from scrub.model.table import Index, Store, Table
+from scrub.model.table import Store, Table
 
 _STORES = {
     "delta": Store(name="lake", kind="delta"),
@@ -52,7 +51,7 @@ class Draft:
     relation: FoundRelation
     key: KeyGuess
     no_index: str = ""  # why it is no index, if its name says that it is one
-    indexes: list[tuple[FoundRelation, IndexGuess]] = field(default_factory=list)
+    indexes: list[IndexGuess] = field(default_factory=list)
 
 
 def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> InitResult:
@@ -74,7 +73,7 @@ def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> Init
         reasons = "\n".join(f"  {name}: {why}" for name, why in unusable.items())
         raise UsageError(f"no table below {directory} can be described:\n{reasons}")
     shown_path = _path_from(catalog.resolve().parent, base)
-    stores = tuple(_at(store, shown_path) for store in _STORES.values())
+    stores = tuple(replace(store, path=shown_path) for store in _STORES.values())
     return write_proposal(propose(drafts, stores, unusable), catalog, overwrite=force)
 
 
@@ -107,7 +106,7 @@ def _look_at_all(
 ) -> list[FoundRelation]:
     found = []
     for location, name in zip(locations, _names(locations), strict=True):
-        store = _at(_STORES[location.kind], str(base))
+        store = replace(_STORES[location.kind], path=str(base))
         try:
             relation = look_at(location, name, store)
         except ScrubError as error:
@@ -125,12 +124,11 @@ def _look_at_all(
 def _names(locations: Sequence[Location]) -> list[str]:
     """The last part of each path, or the whole path where that alone is taken."""
     paths = [location.relation.removesuffix(".parquet") for location in locations]
-    last = Counter(path.rpartition("/")[2].lower() for path in paths)
+    short = [path.rpartition("/")[2] for path in paths]
+    times = Counter(name.lower() for name in short)
     return [
-        path.replace("/", "_")
-        if last[path.rpartition("/")[2].lower()] > 1
-        else path.rpartition("/")[2]
-        for path in paths
+        path.replace("/", "_") if times[name.lower()] > 1 else name
+        for path, name in zip(paths, short, strict=True)
     ]
 
 
@@ -153,7 +151,7 @@ def arrange(
     for relation in sorted(
         relations, key=lambda r: (is_named_after_another(r), -len(r.columns), r.name)
     ):
-        if _owner(relation, drafts, dialect):
+        if _is_index(relation, drafts, dialect):
             continue
         key = (key_of or _guessed_key)(relation)
         if isinstance(key, str):
@@ -185,25 +183,25 @@ def _guessed_key(relation: FoundRelation) -> KeyGuess | str:
     return guess_primary_key(relation) or "no column or pair of columns tells its rows apart"
 
 
-def _owner(relation: FoundRelation, drafts: Sequence[Draft], dialect: str) -> Draft | None:
-    """The table that this relation is most likely an index of, with the index added to it."""
+def _is_index(relation: FoundRelation, drafts: Sequence[Draft], dialect: str) -> bool:
+    """Whether a relation is an index, which is then added to the table it is most likely of."""
     guesses = [
         (draft, guess)
         for draft in drafts
         if (guess := guess_index(relation, draft.relation, draft.key.columns, dialect))
     ]
     if not guesses:
-        return None
+        return False
 
     def likeness(found: tuple[Draft, IndexGuess]) -> int:
         name = found[0].relation.name
         return len(name) if relation.name.startswith(name) else 0
 
     draft, guess = max(guesses, key=likeness)
-    if any(guess.name == other.name for _, other in draft.indexes):
-        guess = replace(guess, name=relation.name)
-    draft.indexes.append((relation, guess))
-    return draft
+    if any(guess.index.name == other.index.name for other in draft.indexes):
+        guess = replace(guess, index=replace(guess.index, name=relation.name))
+    draft.indexes.append(guess)
+    return True
 
 
 def propose(
@@ -215,7 +213,7 @@ def propose(
     """A catalog of drafts, with what a database declares of each table."""
     parts = declared or {}
     used = {draft.relation.store for draft in drafts}
-    used |= {relation.store for draft in drafts for relation, _ in draft.indexes}
+    used |= {guess.index.store for draft in drafts for guess in draft.indexes}
     return Proposal(
         stores=tuple(store for store in stores if store.name in used),
         tables=tuple(
@@ -228,7 +226,7 @@ def propose(
 
 def _proposed_table(draft: Draft, declared: TableDeclarations) -> ProposedTable:
     relation = draft.relation
-    indexes = {guess.name: _index(found, guess) for found, guess in draft.indexes}
+    indexes = {guess.index.name: guess.index for guess in draft.indexes}
     return ProposedTable(
         table=Table(
             name=relation.name,
@@ -241,30 +239,12 @@ def _proposed_table(draft: Draft, declared: TableDeclarations) -> ProposedTable:
         key_guess=draft.key.why,
         no_index=draft.no_index,
         type_guesses=relation.type_guesses,
-        index_guesses={guess.name: guess.why for _, guess in draft.indexes},
-        to_fill_in={guess.name: guess.to_fill_in for _, guess in draft.indexes},
+        index_guesses={guess.index.name: guess.why for guess in draft.indexes},
+        to_fill_in={guess.index.name: guess.to_fill_in for guess in draft.indexes},
         partitioned_by=relation.partitioned_by,
         left_out=relation.left_out,
         declared=declared,
     )
-
-
-def _index(relation: FoundRelation, guess: IndexGuess) -> Index:
-    return Index(
-        name=guess.name,
-        store=relation.store,
-        relation=relation.relation,
-        key=guess.key,
-        suffix=(),
-        stored=guess.stored,
-        where=guess.where,
-        nulls=guess.nulls,
-        dialect=guess.dialect,
-    )
-
-
-def _at(store: Store, path: str) -> Store:
-    return Store(name=store.name, kind=store.kind, format=store.format, path=path)
 
 
 def _path_from(directory: Path, base: Path) -> str:

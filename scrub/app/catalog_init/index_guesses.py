@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrub.app.catalog_init.derivations import MATCHES_MIN, Derivation, Matched
+from scrub.app.catalog_init.derivations import MATCHES_MIN, Derivation, Matched, rows_of
 from scrub.app.catalog_init.discovery import FoundRelation
 from scrub.catalog.names import problem_of
 from scrub.catalog.placeholders import FILL_IN
 from scrub.model.entry_shape import MARK
-from scrub.model.table import Column, EntryColumn, Nulls
+from scrub.model.table import Column, EntryColumn, Index, Nulls
 from scrub.model.types import widens
 
 _ROWS_RATIO_MAX = 2
@@ -29,13 +29,8 @@ _NULLS_TOLERANCE = 0.01
 class IndexGuess:
     """How a relation could be an index of a table, and why."""
 
-    name: str
-    key: tuple[EntryColumn, ...]
-    stored: tuple[EntryColumn, ...]
+    index: Index
     why: str
-    where: str | None = None
-    nulls: Nulls = Nulls.KEEP
-    dialect: str = "spark"
     to_fill_in: tuple[str, ...] = ()  # what a person must say before the catalog can be used
 
 
@@ -92,7 +87,7 @@ def why_no_index(
     relation: FoundRelation, table: FoundRelation, primary_key: tuple[str, ...]
 ) -> str | None:
     """What a relation lacks to be an index of a table; None if it lacks nothing."""
-    types = {column.name: column.type for column in relation.columns}
+    types = relation.types
     shared = _shared(relation, table)
     for name in primary_key:
         if name not in types:
@@ -106,7 +101,7 @@ def why_no_index(
 
 def _shared(relation: FoundRelation, table: FoundRelation) -> frozenset[str]:
     """The columns of a relation that the table has under the same name, of a type that fits."""
-    types = {column.name: column.type for column in table.columns}
+    types = table.types
     return frozenset(
         column.name
         for column in relation.columns
@@ -150,13 +145,18 @@ def _guess(
     computes = any(not of.is_plain for of in explained)
     own_dialect = dialect if computes else "spark"
     return IndexGuess(
-        name=_index_name(relation.name, table.name),
-        key=tuple(_entry_column(of, own_dialect) for of in key),
-        stored=tuple(_entry_column(of, own_dialect) for of in stored),
+        index=Index(
+            name=_index_name(relation.name, table.name),
+            store=relation.store,
+            relation=relation.relation,
+            key=tuple(_entry_column(of, own_dialect) for of in key),
+            suffix=(),
+            stored=tuple(_entry_column(of, own_dialect) for of in stored),
+            where=where,
+            nulls=nulls,
+            dialect=own_dialect,
+        ),
         why=_why(relation, explained, named, (*differing, remark)),
-        where=where,
-        nulls=nulls,
-        dialect=own_dialect,
         to_fill_in=tuple(_to_fill_in(table, explained, where)),
     )
 
@@ -242,15 +242,11 @@ def _contradicts(
     if not (relation.sample.num_rows and table.sample.num_rows):
         return False
     wanted = [*primary_key, *columns]
-    entries = {row[: len(primary_key)]: row for row in _rows(relation.sample, wanted)}
+    entries = {row[: len(primary_key)]: row for row in rows_of(relation.sample, wanted)}
     pairs = [
         (entries[row[: len(primary_key)]], row)
-        for row in _rows(table.sample, wanted)
+        for row in rows_of(table.sample, wanted)
         if row[: len(primary_key)] in entries
     ]
     agreeing = sum(entry == row for entry, row in pairs)
     return len(pairs) >= MATCHES_MIN and 2 * agreeing < len(pairs)
-
-
-def _rows(sample: pa.Table, names: list[str]) -> Iterator[tuple[object, ...]]:
-    return zip(*(sample.column(name).to_pylist() for name in names), strict=True)

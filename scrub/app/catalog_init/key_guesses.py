@@ -32,11 +32,9 @@ def guess_primary_key(relation: FoundRelation) -> KeyGuess | None:
     for columns in (*singles, *pairs):
         names = tuple(column.name for column in columns)
         if _unique_in_sample(relation.sample, names):
-            rows = relation.sample.num_rows
-            why = (
-                f"no duplicate in {rows} rows looked at" if rows else "by its name, it has no rows"
-            )
-            return KeyGuess(names, why)
+            if rows := relation.sample.num_rows:
+                return KeyGuess(names, f"no duplicate in {rows} rows looked at")
+            return KeyGuess(names, "by its name, it has no rows")
     return None
 
 

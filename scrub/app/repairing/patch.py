@@ -73,7 +73,7 @@ class _Writer:
         return tuple(self._write(table.index(name), found) for name, found in by_index.items())
 
     def write_manifest(self, report: RepairReport) -> None:
-        from reports.patch_manifest import manifest_of
+        from reports.repair_records import manifest_of
 
         text = manifest_of(report, self._repair.request)
         (self._draft / "patch.json").write_text(text, encoding="utf-8")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo: a lake is made, known faults are planted, and a check has to find exactly those."""
+"""The demo: a lake is made, known faults are planted, and a check has to find exactly those.
+
+Then what was found is repaired, looked at again, and taken back.
+"""
 
 import time
 from collections import Counter
@@ -8,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reports import as_json
 from scrub.app.checking.tables import run_check
+from scrub.app.repairing.journal import execute_undo
+from scrub.app.repairing.repair import execute_repair, preview_repair
 from scrub.app.selftest_and_demo.demo_lake import make_orders, write_demo_catalog, write_lake
 from scrub.app.selftest_and_demo.entry_faults import (
     ChangedKey,
@@ -29,7 +35,9 @@ from scrub.app.selftest_and_demo.stored_faults import (
 from scrub.app.selftest_and_demo.table_copy import edited
 from scrub.app.selftest_and_demo.verdicts import EngineReport
 from scrub.model.defect import DefectKind
+from scrub.model.journal import UndoReport
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
+from scrub.model.repair import RepairReport, RepairRequest
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult
 from scrub.model.table import Table
@@ -39,7 +47,7 @@ if TYPE_CHECKING:
 
 _SEED = 7
 # Half a minute is too short a life for a JVM to be worth its best compiler.
-SHORT_LIVED = SparkOptions(conf=(("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1"),))
+_SHORT_LIVED = SparkOptions(conf=(("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1"),))
 _FAULTS: Mapping[str, tuple[IndexFault, ...]] = {
     "by_number": (MissingEntry(), DuplicateRow(), UniqueViolation()),
     "by_customer": (ChangedKey(), WrongStoredValue(), StoredNull(), SwappedStoredValues()),
@@ -79,6 +87,24 @@ class DemoResult:
         return 0 if self.planted == self.found and not self.unexpected else 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoRepair:
+    """What would be done, what was done, what is left, and the way back."""
+
+    planned: RepairReport
+    done: RepairReport
+    after: RunResult
+    undone: UndoReport
+
+    @property
+    def went_well(self) -> bool:
+        """Only what was refused is left, and everything could be taken back."""
+        refused = {refusal.defect for refusal in self.done.plan.refusals}
+        left = {defect.id for defect in self.after.defects}
+        taken_back = all(one.outcome in ("done", "already_right") for one in self.undone.done)
+        return not self.done.left and left <= refused and taken_back
+
+
 def make_demo(
     directory: Path, rows: int, *, on_progress: ProgressListener = ignore_progress
 ) -> DemoLake:
@@ -114,7 +140,7 @@ def run_demo(
     """Check the lake as any user would, and compare."""
     began = time.monotonic()
     request = CheckRequest(catalog=lake.catalog, tables=(lake.table.name,))
-    result = run_check(request, spark=spark, spark_options=SHORT_LIVED, on_progress=on_progress)
+    result = run_check(request, spark=spark, spark_options=_SHORT_LIVED, on_progress=on_progress)
     reported = EngineReport.of(result, [lake.table]).defects
     planted = lake.planted
     return DemoResult(
@@ -124,6 +150,30 @@ def run_demo(
         unexpected=max(0, result.defects_total - (planted & reported).total()),
         seconds=time.monotonic() - began,
     )
+
+
+def repair_demo(
+    lake: DemoLake,
+    found: RunResult,
+    *,
+    spark: "SparkSession | None" = None,
+    on_progress: ProgressListener = ignore_progress,
+) -> DemoRepair:
+    """Repair what a check has found, check again, and undo."""
+    result = lake.catalog.parent / "result.json"
+    result.write_text(as_json.render(found), encoding="utf-8")
+    request = RepairRequest(table=lake.table.name, catalog=lake.catalog, from_file=result)
+    planned = preview_repair(request)
+    done = execute_repair(request, on_progress=on_progress)
+    after = run_check(
+        CheckRequest(catalog=lake.catalog, tables=(lake.table.name,), fresh=True),
+        spark=spark,
+        spark_options=_SHORT_LIVED,
+        on_progress=on_progress,
+    )
+    assert done.run is not None, "there was something to repair"
+    undone = execute_undo(Path(lake.catalog), done.run)
+    return DemoRepair(planned=planned, done=done, after=after, undone=undone)
 
 
 def _by_kind(defects: Counter[DefectKey]) -> dict[DefectKind, int]:

@@ -2,14 +2,7 @@
 """Faults of single entries: lost, left over, moved, doubled."""
 
 from scrub.app.selftest_and_demo.fault_ground import Ground
-from scrub.app.selftest_and_demo.planted import (
-    NO_ENTRIES,
-    IndexFault,
-    Planted,
-    entry_added,
-    entry_replaced,
-    with_other_value,
-)
+from scrub.app.selftest_and_demo.planted import IndexFault, Planted, entry_added, entry_replaced
 from scrub.app.selftest_and_demo.table_copy import Edit, with_value
 from scrub.model.defect import DefectKind
 from scrub.model.table import EntryColumn, Index, Table
@@ -21,7 +14,7 @@ class MissingEntry(IndexFault):
     name = "missing entry"
 
     def plant(self, ground: Ground, index: Index) -> Planted:
-        row = ground.take_row(ground.covered(index), NO_ENTRIES)
+        row = ground.take_covered(index)
         gone = Edit(index=index.name, drop=(ground.entry_position(index, row),))
         expected = ground.defect(DefectKind.MISSING, index, ground.entry(index, row))
         return Planted(edits=(gone,), expected=(expected,))
@@ -33,7 +26,7 @@ class DanglingEntry(IndexFault):
     name = "dangling entry"
 
     def plant(self, ground: Ground, index: Index) -> Planted:
-        row = ground.take_row(ground.covered(index), NO_ENTRIES)
+        row = ground.take_covered(index)
         column, value = ground.new_key_value(ground.table.primary_key)
         entry = with_value(ground.entry(index, row), column, value)
         return entry_added(ground, index, entry, DefectKind.DANGLING)
@@ -48,10 +41,10 @@ class ChangedKey(IndexFault):
         return None if _free_columns(table, index) else "it indexes nothing beside the primary key"
 
     def plant(self, ground: Ground, index: Index) -> Planted:
-        row = ground.take_row(ground.covered(index), NO_ENTRIES)
+        row = ground.take_covered(index)
         column = _free_columns(ground.table, index)[0]
         before = ground.entry(index, row)
-        after = with_other_value(ground, index, before, column)
+        after = ground.with_other_value(index, before, column)
         return Planted(
             edits=(entry_replaced(ground, index, row, after),),
             expected=(
@@ -67,7 +60,7 @@ class DuplicateEntry(IndexFault):
     name = "duplicate entry"
 
     def plant(self, ground: Ground, index: Index) -> Planted:
-        row = ground.take_row(ground.covered(index), NO_ENTRIES)
+        row = ground.take_covered(index)
         return entry_added(ground, index, ground.entry(index, row), DefectKind.DUPLICATE_ENTRY)
 
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from scrub.app.selftest_and_demo.fresh_values import fresh_value
 from scrub.app.selftest_and_demo.key_values import DefectKey, Key, planted_key
-from scrub.app.selftest_and_demo.table_copy import TableCopy
+from scrub.app.selftest_and_demo.table_copy import TableCopy, with_value
 from scrub.codec.digest import RowDigests, Salt
 from scrub.model.defect import DefectKind
-from scrub.model.table import Index
+from scrub.model.table import EntryColumn, Index
 from scrub.model.types import ColumnType
 
 Flags = NDArray[np.bool_]
@@ -81,6 +81,10 @@ class Ground:
             raise NoPlace("too few rows without defects", used_up=True)
         raise NoPlace(lack)
 
+    def take_covered(self, index: Index) -> int:
+        """A row with an entry in this index, for one fault alone."""
+        return self.take_row(self.covered(index), "it has no entries")
+
     def row(self, position: int) -> pa.Table:
         return self.copy.rows.slice(position, 1)
 
@@ -100,10 +104,16 @@ class Ground:
                 return column, value
         raise NoPlace("every value that a primary key can have is taken")
 
-    def other_value(
+    def with_other_value(self, index: Index, entry: pa.Table, column: EntryColumn) -> pa.Table:
+        """The entry with another value in one column, which other entries hold if any do."""
+        assert column.type is not None, "a copy knows the types of expressions"
+        values = self.copy.entries[index.name].column(column.name)
+        other = self._other_value(values, column.type, entry.column(column.name)[0])
+        return with_value(entry, column.name, other)
+
+    def _other_value(
         self, values: pa.ChunkedArray, of_type: ColumnType, old: pa.Scalar
     ) -> pa.Scalar:
-        """A value unlike the old one, of the same column if that holds any."""
         looks = min(_LOOKS_MAX, len(values))
         for position in self.rng.integers(0, max(len(values), 1), size=looks):
             value = values[int(position)]

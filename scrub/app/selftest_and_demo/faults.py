@@ -4,37 +4,25 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from scrub.app.selftest_and_demo.entry_faults import (
-    ChangedKey,
-    DanglingEntry,
-    DuplicateEntry,
-    MissingEntry,
-)
+from scrub.app.selftest_and_demo import entry_faults, row_faults, stored_faults
 from scrub.app.selftest_and_demo.fault_ground import Ground, NoPlace
 from scrub.app.selftest_and_demo.key_values import DefectKey, Key
 from scrub.app.selftest_and_demo.planted import IndexFault
-from scrub.app.selftest_and_demo.row_faults import DuplicateRow, ExcludedRow, UniqueViolation
-from scrub.app.selftest_and_demo.stored_faults import (
-    NullFilled,
-    StoredNull,
-    SwappedStoredValues,
-    WrongStoredValue,
-)
 from scrub.app.selftest_and_demo.table_copy import Edit, TableCopy, edited
 from scrub.model.table import Index
 
 FAULTS: tuple[IndexFault, ...] = (
-    MissingEntry(),
-    DanglingEntry(),
-    ChangedKey(),
-    WrongStoredValue(),
-    StoredNull(),
-    NullFilled(),
-    SwappedStoredValues(),
-    DuplicateEntry(),
-    DuplicateRow(),
-    UniqueViolation(),
-    ExcludedRow(),
+    entry_faults.MissingEntry(),
+    entry_faults.DanglingEntry(),
+    entry_faults.ChangedKey(),
+    stored_faults.WrongStoredValue(),
+    stored_faults.StoredNull(),
+    stored_faults.NullFilled(),
+    stored_faults.SwappedStoredValues(),
+    entry_faults.DuplicateEntry(),
+    row_faults.DuplicateRow(),
+    row_faults.UniqueViolation(),
+    row_faults.ExcludedRow(),
 )
 
 

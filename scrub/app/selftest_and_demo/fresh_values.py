@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scrub.codec.arrow_types import to_arrow
-from scrub.model.types import ColumnType, TypeName
+from scrub.model.types import INTEGER_BITS, ColumnType, TypeName
 
 _AT_ONCE = 64
 _TRIED_MAX = 4096
-_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 _FAR_DAY = date(2190, 1, 1)
 _FAR_MOMENT = datetime(2190, 1, 1)
 _WHOLE_FLOATS = 2**24  # every whole number below has a float of its own
@@ -41,7 +40,7 @@ def _candidates(
     column_type: ColumnType, taken: Sequence[pa.ChunkedArray], rng: np.random.Generator
 ) -> Iterator[Any]:
     if column_type.is_integer:
-        return _integers(_BITS[column_type.name], taken, rng)
+        return _integers(INTEGER_BITS[column_type.name], taken, rng)
     if column_type.name is TypeName.DECIMAL:
         return _decimals(column_type, rng)
     if column_type.name is TypeName.BOOLEAN:

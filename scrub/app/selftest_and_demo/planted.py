@@ -9,11 +9,9 @@ import pyarrow as pa
 
 from scrub.app.selftest_and_demo.fault_ground import Ground
 from scrub.app.selftest_and_demo.key_values import DefectKey
-from scrub.app.selftest_and_demo.table_copy import Edit, with_value
+from scrub.app.selftest_and_demo.table_copy import Edit
 from scrub.model.defect import DefectKind
-from scrub.model.table import EntryColumn, Index, Table
-
-NO_ENTRIES = "it has no entries"
+from scrub.model.table import Index, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +49,3 @@ def entry_added(ground: Ground, index: Index, entry: pa.Table, kind: DefectKind)
 def entry_replaced(ground: Ground, index: Index, row: int, entry: pa.Table) -> Edit:
     """Another entry in the place of a row's own."""
     return Edit(index=index.name, drop=(ground.entry_position(index, row),), add=entry)
-
-
-def with_other_value(
-    ground: Ground, index: Index, entry: pa.Table, column: EntryColumn
-) -> pa.Table:
-    """The entry with a value in one column that it does not have."""
-    assert column.type is not None, "a copy knows the types of expressions"
-    values = ground.copy.entries[index.name].column(column.name)
-    other = ground.other_value(values, column.type, entry.column(column.name)[0])
-    return with_value(entry, column.name, other)

@@ -75,8 +75,8 @@ def run_selftest(
         with spark_session(spark, options, time_zone=zone) as session:
             # The copies' own checks see to expressions; text is read by the table's clocks here.
             with in_time_zone(session, zone, needed=False) as zoned:
-                copying = _Copying(request, loaded.in_time_zone(zone), zoned, on_progress)
-                samples, skipped = copying.samples(rows)
+                catalog_there = loaded.in_time_zone(zone)
+                samples, skipped = _samples(request, catalog_there, zoned, rows, on_progress)
             checking = _Checking(directory.resolve(), session, on_progress)
             result = _test(samples, checking)
     return replace(
@@ -87,31 +87,28 @@ def run_selftest(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Copying:
-    """Reads the user's relations."""
+def _samples(
+    request: CheckRequest,
+    catalog: Catalog,
+    spark: "SparkSession",
+    rows: int,
+    on_progress: ProgressListener,
+) -> "tuple[list[Sample], list[NotPlanted]]":
+    """A copy for each version of the table that indexes reflect, which is mostly one."""
+    from scrub.app.selftest_and_demo.sampling import sample_table
+    from scrub.stores.open import open_store
 
-    request: CheckRequest
-    catalog: Catalog
-    spark: "SparkSession"
-    on_progress: ProgressListener
-
-    def samples(self, rows: int) -> "tuple[list[Sample], list[NotPlanted]]":
-        """A copy for each version of the table that indexes reflect, which is mostly one."""
-        from scrub.app.selftest_and_demo.sampling import sample_table
-        from scrub.stores.open import open_store
-
-        plan = explain_check(self.request, spark=self.spark)
-        stores = {name: open_store(store) for name, store in self.catalog.stores.items()}
-        samples: list[Sample] = []
-        for number, table in enumerate(plan.tables):
-            self.on_progress(Progress(phase=f"copying {table.table.name}"))
-            sample = sample_table(table, stores, self.spark, rows)
-            if number:
-                named = replace(sample.copy.table, name=f"{table.table.name}_at_{number}")
-                sample = replace(sample, copy=replace(sample.copy, table=named))
-            samples.append(sample)
-        return samples, [_untried(each.index, each.reason) for each in plan.not_checked]
+    plan = explain_check(request, spark=spark)
+    stores = {name: open_store(store) for name, store in catalog.stores.items()}
+    samples: list[Sample] = []
+    for number, table in enumerate(plan.tables):
+        on_progress(Progress(phase=f"copying {table.table.name}"))
+        sample = sample_table(table, stores, spark, rows)
+        if number:
+            named = replace(sample.copy.table, name=f"{table.table.name}_at_{number}")
+            sample = replace(sample, copy=replace(sample.copy, table=named))
+        samples.append(sample)
+    return samples, [_untried(each.index, each.reason) for each in plan.not_checked]
 
 
 @dataclass(frozen=True, slots=True)

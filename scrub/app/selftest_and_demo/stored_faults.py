@@ -5,13 +5,7 @@ import numpy as np
 import pyarrow as pa
 
 from scrub.app.selftest_and_demo.fault_ground import Ground, NoPlace, digests
-from scrub.app.selftest_and_demo.planted import (
-    NO_ENTRIES,
-    IndexFault,
-    Planted,
-    entry_replaced,
-    with_other_value,
-)
+from scrub.app.selftest_and_demo.planted import IndexFault, Planted, entry_replaced
 from scrub.app.selftest_and_demo.table_copy import with_null, with_value
 from scrub.model.defect import DefectKind
 from scrub.model.table import EntryColumn, Index, Table
@@ -30,7 +24,7 @@ class WrongStoredValue(_StoredFault):
 
     def plant(self, ground: Ground, index: Index) -> Planted:
         row, column = _take_stored(ground, index, null=self.replaces_null)
-        entry = with_other_value(ground, index, ground.entry(index, row), column)
+        entry = ground.with_other_value(index, ground.entry(index, row), column)
         return _wrong(ground, index, {row: entry})
 
 
@@ -61,7 +55,7 @@ class SwappedStoredValues(_StoredFault):
         contents = digests(ground.copy.entries[index.name], stored)
         if len(np.unique(contents)) <= 1:
             raise NoPlace("all its entries store the same")
-        one = ground.take_row(ground.covered(index), NO_ENTRIES)
+        one = ground.take_covered(index)
         unlike = contents != contents[ground.entry_position(index, one)]
         suitable = ground.covered_where(index, unlike)
         other = ground.take_row(suitable, "all its entries store the same", doubtful=True)

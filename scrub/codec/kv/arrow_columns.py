@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from numba import int64, uint64
 from numpy.typing import NDArray
 
+from scrub.codec.kv import field
 from scrub.codec.kv.compiled import Octets, Offsets, allocating
 from scrub.codec.kv.decimals import digits_of, put_decimal
-from scrub.codec.kv.held_rows import HELD, HELD_END
 from scrub.codec.kv.integers import put_big_endian
 from scrub.codec.kv.rows import Datums
 from scrub.model.kv import DatumKind, KvColumn, KvTable
@@ -42,8 +42,8 @@ def datums_of(table: KvTable, columns: Mapping[str, pa.Array]) -> Datums:
         array = columns[column.name]
         octets, begins, ends = _held(column, array)
         valid = array.is_valid().to_numpy(zero_copy_only=False)
-        spans[valid, slot, HELD] = begins[valid] + at
-        spans[valid, slot, HELD_END] = ends[valid] + at
+        spans[valid, slot, field.HELD] = begins[valid] + at
+        spans[valid, slot, field.HELD_END] = ends[valid] + at
         pieces.append(octets)
         at += len(octets)
     held = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint8)

@@ -5,10 +5,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from scrub.codec.kv import field
 from scrub.codec.kv.compiled import Octets, Offsets, allocating
-from scrub.codec.kv.held_rows import SPAN, Room, Row
+from scrub.codec.kv.held_rows import Room, Row
 from scrub.codec.kv.integers import copy_octets
-from scrub.codec.kv.layouts import FAMILIES_FROM, FAMILIES_TO, Layout
+from scrub.codec.kv.layouts import Layout
 from scrub.codec.kv.pairs import Batch
 
 # What a pair may need for its datums, for each of its bytes and besides. A byte becomes eight at
@@ -19,6 +20,12 @@ HELD_ROOM, PAIR_ROOM = 32, 512
 def batch_of(keys: pa.Array, values: pa.Array) -> Batch:
     """The bytes of some pairs."""
     return Batch(*octets_of(keys), *octets_of(values))
+
+
+def batch_of_keys(keys: pa.Array) -> Batch:
+    """The bytes of some keys, beside values without any."""
+    offsets, octets = octets_of(keys)
+    return Batch(offsets, octets, np.zeros_like(offsets), np.empty(0, dtype=np.uint8))
 
 
 def octets_of(array: pa.Array) -> tuple[NDArray[np.int64], Octets]:
@@ -51,10 +58,11 @@ def binary_of(octets: Octets, offsets: NDArray[np.int64]) -> pa.Array:
 def room_for(layout: Layout, batch: Batch) -> Room:
     """Room for everything a row can become: its datums, its bytes, where they are, and faults."""
     lengths = np.diff(batch.key_offsets) + np.diff(batch.value_offsets)
-    pairs_of_row = int((layout.indexes[:, FAMILIES_TO] - layout.indexes[:, FAMILIES_FROM]).max())
-    room = pairs_of_row * (HELD_ROOM * int(lengths.max(initial=0)) + PAIR_ROOM)
+    indexes = layout.indexes
+    pairs_of_row = indexes[:, field.FAMILIES_TO] - indexes[:, field.FAMILIES_FROM]
+    room = int(pairs_of_row.max()) * (HELD_ROOM * int(lengths.max(initial=0)) + PAIR_ROOM)
     return Room(
-        Row(np.empty(room, dtype=np.uint8), np.empty((layout.slots, SPAN), dtype=np.int64)),
+        Row(np.empty(room, dtype=np.uint8), np.empty((layout.slots, field.SPAN), dtype=np.int64)),
         np.empty(2 * room, dtype=np.uint8),
         np.zeros(2, dtype=np.int64),
         np.zeros(2, dtype=np.int64),

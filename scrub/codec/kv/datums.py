@@ -11,6 +11,7 @@ for values dispatch over every kind, and the reader and the writer of a kind mus
 import numpy as np
 from numba import float64, int64, uint8, uint64
 
+from scrub.codec.kv import kinds
 from scrub.codec.kv.compiled import Fault, Octets, Word, compiled, inlined
 from scrub.codec.kv.decimals import (
     is_composite_decimal,
@@ -43,20 +44,6 @@ from scrub.codec.kv.integers import (
     subtracted,
     wrapped_product,
     wrapped_sum,
-)
-from scrub.codec.kv.kinds import (
-    BIT,
-    BOOL,
-    BYTES,
-    COLLATED,
-    DECIMAL,
-    FLOAT,
-    INET,
-    INT,
-    INTERVAL,
-    TIMESTAMP,
-    TIMETZ,
-    UUID,
 )
 
 NAN_BITS = np.uint64(0x7FF8000000000001)  # the one NaN: Go's math.NaN()
@@ -350,27 +337,27 @@ def read_key_scalar(
 ) -> tuple[int, int]:
     """A datum other than an array, from its ordered form."""
     begin = at
-    if kind == INT:
+    if kind == kinds.INT:
         number, at = read_varint(data, at, end, descending, fault)
         return at, put_word(uint64(number), out, o)
-    if kind == BYTES or kind == COLLATED:
+    if kind == kinds.BYTES or kind == kinds.COLLATED:
         return read_key_bytes(data, at, end, descending, out, o, fault)
-    if kind == DECIMAL:
+    if kind == kinds.DECIMAL:
         return read_key_decimal(data, at, end, descending, out, o, fault)
-    if kind == FLOAT:
+    if kind == kinds.FLOAT:
         return read_key_float(data, at, end, descending, out, o, fault)
-    if kind == BOOL:
+    if kind == kinds.BOOL:
         number, at = read_varint(data, at, end, descending, fault)
         out[o] = 1 if number != 0 else 0
         return at, o + 1
-    if kind == TIMESTAMP:
+    if kind == kinds.TIMESTAMP:
         if at >= end or data[at] != 0x14:
             return fail(fault, Code.TIME_TAG, at), o
         at, after = _read_key_numbers(data, at + 1, end, 2, descending, out, o, fault)
         if at >= 0 and not _normalised_time(out, o):
             return fail(fault, Code.INT_RANGE, begin), o
         return at, after
-    if kind == TIMETZ:
+    if kind == kinds.TIMETZ:
         if at >= end or data[at] != 0x3C:
             return fail(fault, Code.TIMETZ_TAG, at), o
         at, after = _read_key_numbers(data, at + 1, end, 2, descending, out, o, fault)
@@ -382,16 +369,16 @@ def read_key_scalar(
             return fail(fault, Code.INT_RANGE, begin), o
         put_word(uint64(local), out, o)
         return at, after
-    if kind == INTERVAL:
+    if kind == kinds.INTERVAL:
         return _read_key_interval(data, at, end, descending, out, o, fault)
-    if kind == BIT:
+    if kind == kinds.BIT:
         return _read_key_bits(data, at, end, descending, out, o, fault)
     at, after = read_key_bytes(data, at, end, descending, out, o, fault)
     if at < 0:
         return at, o
-    if kind == UUID and after - o != 16:
+    if kind == kinds.UUID and after - o != 16:
         return fail(fault, Code.UUID_LENGTH, begin), o
-    if kind == INET and not is_inet(out, o, after):
+    if kind == kinds.INET and not is_inet(out, o, after):
         return fail(fault, Code.INET, begin), o
     return at, after
 
@@ -401,26 +388,26 @@ def put_key_scalar(
     kind: int, data: Octets, begin: int, end: int, descending: bool, out: Octets, at: int
 ) -> int:
     """The ordered form of a datum other than an array."""
-    if kind == INT:
+    if kind == kinds.INT:
         return put_varint(get_int(data, begin), descending, out, at)
-    if kind == DECIMAL:
+    if kind == kinds.DECIMAL:
         return put_key_decimal(data, begin, end, descending, out, at)
-    if kind == FLOAT:
+    if kind == kinds.FLOAT:
         return put_key_float(get_word(data, begin), descending, out, at)
-    if kind == BOOL:
+    if kind == kinds.BOOL:
         return put_varint(int64(data[begin]), descending, out, at)
-    if kind == TIMESTAMP:
+    if kind == kinds.TIMESTAMP:
         out[at] = 0x14
         at = put_varint(get_int(data, begin), descending, out, at + 1)
         return put_varint(get_int(data, begin + 8), descending, out, at)
-    if kind == TIMETZ:
+    if kind == kinds.TIMETZ:
         offset = get_int(data, begin + 8)
         out[at] = 0x3C
         at = put_varint(_instant(get_int(data, begin), offset), descending, out, at + 1)
         return put_varint(offset, descending, out, at)
-    if kind == INTERVAL:
+    if kind == kinds.INTERVAL:
         return _put_key_interval(data, begin, descending, out, at)
-    if kind == BIT:
+    if kind == kinds.BIT:
         return _put_key_bits(data, begin, end, descending, out, at)
     return put_key_bytes(data, begin, end, descending, out, at)
 
@@ -475,10 +462,10 @@ def read_body_scalar(
 ) -> tuple[int, int]:
     """A datum other than an array or a boolean, from its body."""
     begin = at
-    if kind == INT:
+    if kind == kinds.INT:
         number, at = read_zigzag(data, at, end, fault)
         return at, put_word(uint64(number), out, o)
-    if kind == BYTES or kind == COLLATED:
+    if kind == kinds.BYTES or kind == kinds.COLLATED:
         length, at = read_groups(data, at, end, fault)
         if at < 0:
             return at, o
@@ -486,31 +473,31 @@ def read_body_scalar(
             return fail(fault, Code.LENGTH, begin), o
         stop = at + int64(length)
         return stop, copy_octets(data, at, stop, out, o)
-    if kind == DECIMAL:
+    if kind == kinds.DECIMAL:
         return read_decimal_body(data, at, end, out, o, fault)
-    if kind == FLOAT:
+    if kind == kinds.FLOAT:
         return read_float_body(data, at, end, out, o, fault)
-    if kind == UUID:
+    if kind == kinds.UUID:
         if at + 16 > end:
             return fail(fault, Code.CUT_OFF, end), o
         return at + 16, copy_octets(data, at, at + 16, out, o)
-    if kind == INET:
+    if kind == kinds.INET:
         stop = at + (18 if at < end and data[at] == 1 else 6)
         if stop > end:
             return fail(fault, Code.CUT_OFF, end), o
         if not is_inet(data, at, stop):
             return fail(fault, Code.INET, at), o
         return stop, copy_octets(data, at, stop, out, o)
-    if kind == BIT:
+    if kind == kinds.BIT:
         return read_bits_body(data, at, end, out, o, fault)
-    words = 3 if kind == INTERVAL else 2
+    words = 3 if kind == kinds.INTERVAL else 2
     after = o
     for _ in range(words):
         number, at = read_zigzag(data, at, end, fault)
         if at < 0:
             return at, o
         after = put_word(uint64(number), out, after)
-    if kind == TIMESTAMP and not _normalised_time(out, o):
+    if kind == kinds.TIMESTAMP and not _normalised_time(out, o):
         return fail(fault, Code.INT_RANGE, begin), o
     return at, after
 
@@ -518,19 +505,19 @@ def read_body_scalar(
 @compiled
 def put_body_scalar(kind: int, data: Octets, begin: int, end: int, out: Octets, at: int) -> int:
     """The body of a datum other than an array or a boolean."""
-    if kind == INT:
+    if kind == kinds.INT:
         return put_zigzag(get_int(data, begin), out, at)
-    if kind == BYTES or kind == COLLATED:
+    if kind == kinds.BYTES or kind == kinds.COLLATED:
         at = put_groups(uint64(end - begin), out, at)
         return copy_octets(data, begin, end, out, at)
-    if kind == DECIMAL:
+    if kind == kinds.DECIMAL:
         at = put_leb128(uint64(end - begin), out, at)
         return copy_octets(data, begin, end, out, at)
-    if kind == FLOAT:
+    if kind == kinds.FLOAT:
         return put_big_endian(get_word(data, begin), 8, out, at)
-    if kind == UUID or kind == INET:
+    if kind == kinds.UUID or kind == kinds.INET:
         return copy_octets(data, begin, end, out, at)
-    if kind == BIT:
+    if kind == kinds.BIT:
         at = put_groups(get_word(data, begin), out, at)
         return copy_octets(data, begin + 8, end, out, at)
     for position in range(begin, end, 8):
@@ -541,8 +528,8 @@ def put_body_scalar(kind: int, data: Octets, begin: int, end: int, out: Octets, 
 @compiled
 def is_composite_scalar(kind: int, data: Octets, begin: int, end: int) -> bool:
     """Whether the ordered form of a datum loses something that the value must keep."""
-    if kind == DECIMAL:
+    if kind == kinds.DECIMAL:
         return is_composite_decimal(data, begin, end)
-    if kind == FLOAT:
+    if kind == kinds.FLOAT:
         return get_word(data, begin) == MINUS_ZERO
-    return kind == COLLATED
+    return kind == kinds.COLLATED

@@ -27,7 +27,7 @@ POWERS = np.array([10**power for power in range(19)], dtype=np.uint64)
 
 
 @inlined
-def _is_special(tag: int) -> bool:
+def is_special(tag: int) -> bool:
     """Whether a tag is all there is."""
     return tag == NAN or tag == MINUS_INFINITY or tag == PLUS_INFINITY or tag == ZERO
 
@@ -72,7 +72,7 @@ def read_decimal(
     if at >= end:
         return fail(fault, Code.DECIMAL_TAG, at), o
     tag = int64(data[at])
-    if _is_special(tag):
+    if is_special(tag):
         if at + 1 != end:
             return fail(fault, Code.LEFT_OVER, at + 1), o
         out[o] = tag
@@ -115,7 +115,7 @@ def _is_multiple_of_ten(data: Octets, start: int, end: int) -> bool:
 @inlined
 def is_composite_decimal(data: Octets, begin: int, end: int) -> bool:
     """Whether a canonical decimal's key loses something: zeros at the end, or all but the kind."""
-    if _is_special(data[begin]):
+    if is_special(data[begin]):
         return True
     _, start = _head(data, begin)
     if end - start <= 8:
@@ -169,7 +169,7 @@ def fits_digits(data: Octets, begin: int, end: int, whole: int, fraction: int) -
 
     Zeros at its end do not count. Numbers that are none, and infinities, fit everywhere.
     """
-    if _is_special(data[begin]):
+    if is_special(data[begin]):
         return True
     exponent, start = _head(data, begin)
     if end - start > 8:

@@ -3,31 +3,12 @@
 
 import numpy as np
 
+from scrub.codec.kv import field, kinds
 from scrub.codec.kv.compiled import Numbers, allocating, compiled, inlined
 from scrub.codec.kv.faults import Code
 from scrub.codec.kv.fitting import misfit
-from scrub.codec.kv.held_rows import HELD, PART, SUSPECT, Room
-from scrub.codec.kv.kinds import COLLATED
-from scrub.codec.kv.layouts import (
-    COLUMN_SLOT,
-    COLUMNS_FROM,
-    COLUMNS_TO,
-    DOMAINS_FROM,
-    DOMAINS_TO,
-    FAMILIES_FROM,
-    FAMILIES_TO,
-    IS_PRIMARY,
-    KEY_FROM,
-    KIND,
-    NEVER_NULL,
-    ROLE,
-    RULE,
-    SLOT,
-    STORED,
-    SUFFIX_FROM,
-    SUFFIX_TO,
-    Tables,
-)
+from scrub.codec.kv.held_rows import Room
+from scrub.codec.kv.layouts import Tables, columns_of, families_of, key_columns
 from scrub.model.kv import Rule
 
 _ANY = int(Rule.ANY)
@@ -50,10 +31,24 @@ def _noted_unfit(
 @inlined
 def _is_limited(domain: int, slot: int, tables: Tables, room: Room, may_be_null: bool) -> bool:
     """Whether there is anything to judge; most columns take all that their kind can say."""
-    if tables.domains[domain, RULE] != _ANY:
+    if tables.domains[domain, field.RULE] != _ANY:
         return True
-    is_null = room.row.spans[slot, HELD] < 0
-    return is_null and not may_be_null and tables.domains[domain, NEVER_NULL] == 1
+    is_null = room.row.spans[slot, field.HELD] < 0
+    return is_null and not may_be_null and tables.domains[domain, field.NEVER_NULL] == 1
+
+
+@allocating
+def _judge_value(
+    unfit: Numbers, count: int, pair: int, index: int, slot: int, tables: Tables, room: Room
+) -> tuple[Numbers, int]:
+    """Note what is wrong with a column's datum, if anything is."""
+    is_primary = tables.indexes[index, field.IS_PRIMARY] == 1
+    domain = tables.indexes[index, field.DOMAINS_FROM] + slot
+    code = misfit(domain, slot, tables, room.row, is_primary)
+    if code == Code.NONE:
+        return unfit, count
+    room.row.spans[slot, field.SUSPECT] = 1
+    return _noted_unfit(unfit, count, pair, index, slot, code), count + 1
 
 
 @allocating
@@ -72,29 +67,19 @@ def judge_values(
     Of a row, NULL is judged when all of it was read.
     """
     indexes, keys, columns = tables.indexes, tables.keys, tables.columns
-    row, spans, domains_from = room.row, room.row.spans, indexes[index, DOMAINS_FROM]
-    is_primary = indexes[index, IS_PRIMARY] == 1
-    first, last = indexes[index, KEY_FROM], indexes[index, SUFFIX_TO]
+    domains_from, is_primary = indexes[index, field.DOMAINS_FROM], indexes[index, field.IS_PRIMARY]
+    first, last = indexes[index, field.KEY_FROM], indexes[index, field.SUFFIX_TO]
     for number in range(first, last if is_first else first):
-        slot = keys[number, SLOT]
-        if not _is_limited(domains_from + slot, slot, tables, room, is_primary):
-            continue
-        code = misfit(domains_from + slot, slot, tables, row, is_primary)
-        if code != Code.NONE:
-            spans[slot, SUSPECT] = 1
-            unfit = _noted_unfit(unfit, count, pair, index, slot, code)
-            count += 1
-    for number in range(tables.families[family, COLUMNS_FROM], tables.families[family, COLUMNS_TO]):
-        slot = columns[number, COLUMN_SLOT]
-        if columns[number, ROLE] != STORED or not _is_limited(
+        slot = keys[number, field.SLOT]
+        if _is_limited(domains_from + slot, slot, tables, room, is_primary):
+            unfit, count = _judge_value(unfit, count, pair, index, slot, tables, room)
+    first, last = columns_of(family, tables)
+    for number in range(first, last):
+        slot = columns[number, field.COLUMN_SLOT]
+        if columns[number, field.ROLE] == field.STORED and _is_limited(
             domains_from + slot, slot, tables, room, is_primary
         ):
-            continue
-        code = misfit(domains_from + slot, slot, tables, row, is_primary)
-        if code != Code.NONE:
-            spans[slot, SUSPECT] = 1
-            unfit = _noted_unfit(unfit, count, pair, index, slot, code)
-            count += 1
+            unfit, count = _judge_value(unfit, count, pair, index, slot, tables, room)
     return unfit, count
 
 
@@ -103,10 +88,10 @@ def judge_nulls(
     unfit: Numbers, count: int, pair: int, index: int, tables: Tables, room: Room
 ) -> tuple[Numbers, int]:
     """Note which columns a row lacks: what no pair of it has is NULL."""
-    spans, domains_from = room.row.spans, tables.indexes[index, DOMAINS_FROM]
-    for slot in range(tables.indexes[index, DOMAINS_TO] - domains_from):
-        if tables.domains[domains_from + slot, NEVER_NULL] and spans[slot, HELD] < 0:
-            spans[slot, SUSPECT] = 1
+    spans, domains_from = room.row.spans, tables.indexes[index, field.DOMAINS_FROM]
+    for slot in range(tables.indexes[index, field.DOMAINS_TO] - domains_from):
+        if tables.domains[domains_from + slot, field.NEVER_NULL] and spans[slot, field.HELD] < 0:
+            spans[slot, field.SUSPECT] = 1
             unfit = _noted_unfit(unfit, count, pair, index, slot, Code.NULL)
             count += 1
     return unfit, count
@@ -116,14 +101,14 @@ def judge_nulls(
 def is_doubtful(target: int, tables: Tables, room: Room) -> bool:
     """Whether an index uses a column of which the row has a value that cannot be."""
     indexes, keys, columns = tables.indexes, tables.keys, tables.columns
-    for number in range(indexes[target, KEY_FROM], indexes[target, SUFFIX_TO]):
-        if room.row.spans[keys[number, SLOT], SUSPECT] == 1:
+    for number in range(indexes[target, field.KEY_FROM], indexes[target, field.SUFFIX_TO]):
+        if room.row.spans[keys[number, field.SLOT], field.SUSPECT] == 1:
             return True
-    for family in range(indexes[target, FAMILIES_FROM], indexes[target, FAMILIES_TO]):
-        for number in range(
-            tables.families[family, COLUMNS_FROM], tables.families[family, COLUMNS_TO]
-        ):
-            if room.row.spans[columns[number, COLUMN_SLOT], SUSPECT] == 1:
+    families_from, families_to = families_of(target, tables)
+    for family in range(families_from, families_to):
+        first, last = columns_of(family, tables)
+        for number in range(first, last):
+            if room.row.spans[columns[number, field.COLUMN_SLOT], field.SUSPECT] == 1:
                 return True
     return False
 
@@ -132,8 +117,10 @@ def is_doubtful(target: int, tables: Tables, room: Room) -> bool:
 def tells_two_rows(primary: int, tables: Tables, room: Room) -> bool:
     """Whether a row's value says something else than its key about which row it is."""
     spans, keys = room.row.spans, tables.keys
-    for number in range(tables.indexes[primary, KEY_FROM], tables.indexes[primary, SUFFIX_FROM]):
-        slot = keys[number, SLOT]
-        if spans[slot, SUSPECT] == 1 and spans[slot, PART] >= 0 and keys[number, KIND] != COLLATED:
+    first, last = key_columns(primary, tables)
+    for number in range(first, last):
+        slot = keys[number, field.SLOT]
+        has_both = spans[slot, field.PART] >= 0 and keys[number, field.KIND] != kinds.COLLATED
+        if has_both and spans[slot, field.SUSPECT] == 1:
             return True
     return False

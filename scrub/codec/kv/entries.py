@@ -8,27 +8,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from scrub.codec.kv import field
 from scrub.codec.kv.batches import HELD_ROOM, PAIR_ROOM, appended, batch_of, binary_of, room_for
 from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating, compiled, inlined
 from scrub.codec.kv.doubt import is_doubtful, judge_nulls, judge_values, tells_two_rows
 from scrub.codec.kv.faults import Code, fail
-from scrub.codec.kv.held_rows import SOURCE, SOURCE_END, Room, forget
+from scrub.codec.kv.held_rows import Room, forget
 from scrub.codec.kv.integers import copy_octets, same_octets
 from scrub.codec.kv.judging import BadPair, bad_pair, noted
-from scrub.codec.kv.layouts import (
-    COLUMNS_FROM,
-    COLUMNS_TO,
-    FAMILIES_FROM,
-    FAMILIES_TO,
-    FAMILY_ID,
-    IS_PRIMARY,
-    KEY_FROM,
-    OWNER,
-    SLOT,
-    SUFFIX_TO,
-    Layout,
-    Tables,
-)
+from scrub.codec.kv.layouts import Layout, Tables, columns_of, families_of
 from scrub.codec.kv.pair_reading import payload
 from scrub.codec.kv.pair_writing import (
     put_index_key,
@@ -124,19 +112,19 @@ def _goes_on(data: Octets, begin: int, length: int, end: int, other_end: int) ->
 def _row_length(index: int, indexes: Numbers, keys: Numbers, spans: Numbers, begin: int) -> int:
     """How far the columns of a key go, to where its family begins."""
     end = begin
-    for number in range(indexes[index, KEY_FROM], indexes[index, SUFFIX_TO]):
-        if spans[keys[number, SLOT], SOURCE] >= 0:
-            end = max(end, spans[keys[number, SLOT], SOURCE_END])
+    for number in range(indexes[index, field.KEY_FROM], indexes[index, field.SUFFIX_TO]):
+        if spans[keys[number, field.SLOT], field.SOURCE] >= 0:
+            end = max(end, spans[keys[number, field.SLOT], field.SOURCE_END])
     return end - begin
 
 
 @compiled
 def _is_partial(index: int, seen: int, tables: Tables) -> bool:
     """Whether a row lacks a family that has columns; `seen` has a bit for each that it has."""
-    first, last = tables.indexes[index, FAMILIES_FROM], tables.indexes[index, FAMILIES_TO]
+    first, last = families_of(index, tables)
     for family in range(first, last):
-        has_columns = tables.families[family, COLUMNS_FROM] < tables.families[family, COLUMNS_TO]
-        if has_columns and not seen >> min(family - first, _FAMILIES_KEPT) & 1:
+        columns_from, columns_to = columns_of(family, tables)
+        if columns_from < columns_to and not seen >> min(family - first, _FAMILIES_KEPT) & 1:
             return True
     return False
 
@@ -180,7 +168,7 @@ def _entries(
             bad_count += 1
         if verdict == UNEXPECTED:
             continue
-        is_primary = indexes[index, IS_PRIMARY] == 1
+        is_primary = indexes[index, field.IS_PRIMARY] == 1
         if verdict == INVALID:
             lost = lost or is_primary
             readable = False
@@ -203,13 +191,13 @@ def _entries(
             if not is_primary or not (continues or in_value):
                 continue
         else:
-            has_first = has_first or families[family, FAMILY_ID] == 0
+            has_first = has_first or families[family, field.FAMILY_ID] == 0
             used = after
-            seen |= 1 << min(family - indexes[index, FAMILIES_FROM], _FAMILIES_KEPT)
+            seen |= 1 << min(family - indexes[index, field.FAMILIES_FROM], _FAMILIES_KEPT)
             unfit, unfit_count = judge_values(
                 unfit, unfit_count, pair, index, family, not continues, tables, room
             )
-        if indexes[index, FAMILIES_TO] - indexes[index, FAMILIES_FROM] > 1:
+        if indexes[index, field.FAMILIES_TO] - indexes[index, field.FAMILIES_FROM] > 1:
             if not continues:
                 length = _row_length(index, indexes, keys, spans, begin)
             following = key_offsets[pair + 2] if pair + 1 < pairs else end
@@ -232,13 +220,13 @@ def _entries(
             primary = primary_of(index, tables)
         for position in range(len(wanted)):
             target = wanted[position]
-            if indexes[target, OWNER] != indexes[index, OWNER]:
+            if indexes[target, field.OWNER] != indexes[index, field.OWNER]:
                 continue
             if not is_primary and target != index:
                 continue
             first, last, side = family, family + 1, ACTUAL
             if is_primary:
-                first, last = indexes[target, FAMILIES_FROM], indexes[target, FAMILIES_TO]
+                first, last = families_of(target, tables)
                 side = PARTIAL if _is_partial(index, seen, tables) else EXPECTED
                 if not has_first or is_doubtful(target, tables, room):
                     side = DOUBTFUL
@@ -262,7 +250,7 @@ def _entries(
                     continue
                 entry_values = appended(entry_values, value_ends, count, out, size)
                 if is_primary:
-                    family_id = families[of_family, FAMILY_ID]
+                    family_id = families[of_family, field.FAMILY_ID]
                     size = put_index_key(target, family_id, tables, row, out, 0)
                 else:
                     size = copy_octets(batch.keys, begin, end, out, 0)

@@ -4,15 +4,15 @@
 import numpy as np
 from numba import int64
 
+from scrub.codec.kv import field, kinds
 from scrub.codec.kv.anydatum import elements_of
 from scrub.codec.kv.compiled import Octets, allocating, compiled
 from scrub.codec.kv.datums import read_body_scalar
 from scrub.codec.kv.decimals import fits_digits
 from scrub.codec.kv.faults import Code
-from scrub.codec.kv.held_rows import HELD, HELD_END, PART, PART_END, SOURCE, Row
+from scrub.codec.kv.held_rows import Row
 from scrub.codec.kv.integers import get_int, get_word
-from scrub.codec.kv.kinds import ARRAY, BOOL, COLLATED
-from scrub.codec.kv.layouts import DOMAIN_KIND, HIGH, LOW, NEVER_NULL, RULE, Tables
+from scrub.codec.kv.layouts import Tables
 from scrub.model.kv import Rule
 
 _ANY, _BETWEEN, _DIGITS = int(Rule.ANY), int(Rule.BETWEEN), int(Rule.DIGITS)
@@ -86,7 +86,7 @@ def _misfit_of_array(
     rule: int, low: int, high: int, kind: int, held: Octets, begin: int, end: int
 ) -> int:
     """The first thing that is wrong with an element; NULL among them is none of it."""
-    if kind == BOOL:
+    if kind == kinds.BOOL:
         return Code.NONE
     fault = np.zeros(2, dtype=np.int64)
     count, bitmap, position = elements_of(held, begin, end, fault)
@@ -103,8 +103,8 @@ def _misfit_of_array(
 
 @compiled
 def _misfit(rule: int, low: int, high: int, kind: int, held: Octets, begin: int, end: int) -> int:
-    if kind >= ARRAY:
-        return _misfit_of_array(rule, low, high, kind - ARRAY, held, begin, end)
+    if kind >= kinds.ARRAY:
+        return _misfit_of_array(rule, low, high, kind - kinds.ARRAY, held, begin, end)
     return _misfit_of_scalar(rule, low, high, held, begin, end)
 
 
@@ -112,20 +112,20 @@ def _misfit(rule: int, low: int, high: int, kind: int, held: Octets, begin: int,
 def misfit(domain: int, slot: int, tables: Tables, row: Row, may_be_null: bool) -> int:
     """What is wrong with a column's datum: a code, 0 if nothing is."""
     domains, spans = tables.domains, row.spans
-    begin, end = spans[slot, PART], spans[slot, PART_END]
+    begin, end = spans[slot, field.PART], spans[slot, field.PART_END]
     if begin < 0:
-        begin, end = spans[slot, HELD], spans[slot, HELD_END]
+        begin, end = spans[slot, field.HELD], spans[slot, field.HELD_END]
         if begin < 0:
-            return Code.NULL if domains[domain, NEVER_NULL] and not may_be_null else Code.NONE
-        if domains[domain, DOMAIN_KIND] == COLLATED and spans[slot, SOURCE] >= 0:
+            return Code.NULL if domains[domain, field.NEVER_NULL] and not may_be_null else Code.NONE
+        if domains[domain, field.DOMAIN_KIND] == kinds.COLLATED and spans[slot, field.SOURCE] >= 0:
             return Code.NONE  # a collation key is not text
-    if domains[domain, RULE] == _ANY:
+    if domains[domain, field.RULE] == _ANY:
         return Code.NONE
     return _misfit(
-        domains[domain, RULE],
-        domains[domain, LOW],
-        domains[domain, HIGH],
-        domains[domain, DOMAIN_KIND],
+        domains[domain, field.RULE],
+        domains[domain, field.LOW],
+        domains[domain, field.HIGH],
+        domains[domain, field.DOMAIN_KIND],
         row.held,
         begin,
         end,

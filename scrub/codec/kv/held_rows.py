@@ -1,20 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the datums of a row, or of one of its pairs, are while it is read, judged and written.
-
-`spans` says for each slot where its datum is held:
-    HELD, HELD_END      the datum, from key or value; -1 when NULL or not there
-    PART, PART_END      of a composite the part that came from the value; -1 without
-    SOURCE, SOURCE_END  where the column's bytes are in the key; -1 if it is not in the key
-    TURNED, PROVEN      whether those bytes are descending, and are known to be canonical
-    SUSPECT             1 where key and value disagree, or the value cannot be the column's
-"""
+"""Where the datums of a row, or of one of its pairs, are while it is read, judged and written."""
 
 from typing import NamedTuple
 
-from scrub.codec.kv.compiled import Fault, Numbers, Octets, inlined
-
-HELD, HELD_END, PART, PART_END, SOURCE, SOURCE_END, TURNED, PROVEN, SUSPECT = range(9)
-SPAN = 9
+from scrub.codec.kv import field
+from scrub.codec.kv.compiled import Cube, Fault, Numbers, Octets, inlined
+from scrub.codec.kv.integers import copy_octets
 
 
 class Row(NamedTuple):
@@ -37,13 +28,26 @@ class Room(NamedTuple):
 def forget(spans: Numbers) -> None:
     """Start with a row of which nothing is known."""
     for slot in range(len(spans)):
-        spans[slot, HELD] = spans[slot, PART] = spans[slot, SOURCE] = -1
-        spans[slot, SUSPECT] = 0
+        spans[slot, field.HELD] = spans[slot, field.PART] = spans[slot, field.SOURCE] = -1
+        spans[slot, field.SUSPECT] = 0
+
+
+@inlined
+def keep(row: Row, kept: Octets, at: int, placed: Cube, number: int) -> int:
+    """Copy a row's datums to where they stay, and note in placed[number] where that is."""
+    spans = row.spans
+    for slot in range(len(spans)):
+        for which in range(field.HELD, field.PART_END, 2):
+            if spans[slot, which] >= 0:
+                end = copy_octets(row.held, spans[slot, which], spans[slot, which + 1], kept, at)
+                placed[number, slot, which], placed[number, slot, which + 1] = at, end
+                at = end
+    return at
 
 
 @inlined
 def effective(spans: Numbers, slot: int) -> tuple[int, int]:
     """Where a column's datum is: a composite's part from the value tells more than its key."""
-    if spans[slot, PART] >= 0:
-        return spans[slot, PART], spans[slot, PART_END]
-    return spans[slot, HELD], spans[slot, HELD_END]
+    if spans[slot, field.PART] >= 0:
+        return spans[slot, field.PART], spans[slot, field.PART_END]
+    return spans[slot, field.HELD], spans[slot, field.HELD_END]

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from scrub.codec.kv.batches import batch_of, room_for
 from scrub.codec.kv.compiled import Fault, Numbers, allocating, compiled
-from scrub.codec.kv.faults import TEXTS, Code
+from scrub.codec.kv.faults import Code
 from scrub.codec.kv.held_rows import Room
 from scrub.codec.kv.layouts import Layout, Tables
 from scrub.codec.kv.pairs import FINE, Batch, examine
@@ -31,7 +31,7 @@ class BadPair:
 
     @property
     def expected(self) -> str:
-        return TEXTS[self.code]
+        return self.code.text
 
 
 def judge(layout: Layout, keys: pa.Array, values: pa.Array) -> list[BadPair]:

@@ -20,23 +20,13 @@ All forms are canonical: equal datums are equal bytes.
 
 from scrub.model.kv import DatumKind, DatumType
 
+# In the order of DatumKind
 BOOL, INT, FLOAT, DECIMAL, BYTES, COLLATED = 0, 1, 2, 3, 4, 5
 TIMESTAMP, INTERVAL, TIMETZ, UUID, INET, BIT = 6, 7, 8, 9, 10, 11
 ARRAY = 16
 
-_NUMBERS = {
-    DatumKind.BOOL: BOOL,
-    DatumKind.INT: INT,
-    DatumKind.FLOAT: FLOAT,
-    DatumKind.DECIMAL: DECIMAL,
-    DatumKind.BYTES: BYTES,
-    DatumKind.COLLATED: COLLATED,
-    DatumKind.TIMESTAMP: TIMESTAMP,
-    DatumKind.INTERVAL: INTERVAL,
-    DatumKind.TIMETZ: TIMETZ,
-    DatumKind.UUID: UUID,
-    DatumKind.INET: INET,
-    DatumKind.BIT: BIT,
+_NUMBERS: dict[DatumKind, int] = {
+    kind: number for number, kind in enumerate(DatumKind) if kind is not DatumKind.ARRAY
 }
 
 

@@ -10,27 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scrub.codec.kv.compiled import Numbers
+from scrub.codec.kv import field
+from scrub.codec.kv.compiled import Numbers, inlined
 from scrub.codec.kv.kinds import kind_number
 from scrub.model.kv import Family, KeyPart, KvColumn, KvIndex, KvTable
-
-TUPLE, ENTRY, BARE = 0, 1, 2
-"""How a pair's value is written: a tuple, a secondary entry (suffix and tuple), or one datum."""
-
-STORED, PART = 0, 1
-"""Why a column is in a tuple: it is kept there, or there is the part its key does not tell."""
-
-# Columns of Layout.indexes
-TABLE_ID, INDEX_ID, KEY_FROM, SUFFIX_FROM, SUFFIX_TO, UNIQUE, IS_PRIMARY = range(7)
-FAMILIES_FROM, FAMILIES_TO, OWNER, DOMAINS_FROM, DOMAINS_TO = 7, 8, 9, 10, 11
-# Columns of Layout.keys
-SLOT, KIND, DESCENDING, IDENTIFIES = range(4)
-# Columns of Layout.families
-FAMILY_ID, FORM, COLUMNS_FROM, COLUMNS_TO = range(4)
-# Columns of Layout.columns
-COLUMN_ID, COLUMN_SLOT, COLUMN_KIND, ROLE = range(4)
-# Columns of Layout.domains, which has a row for each slot of a table
-RULE, LOW, HIGH, NEVER_NULL, DOMAIN_KIND = range(5)
 
 
 class Tables(NamedTuple):
@@ -41,6 +24,30 @@ class Tables(NamedTuple):
     families: Numbers
     columns: Numbers
     domains: Numbers
+
+
+@inlined
+def key_columns(index: int, tables: Tables) -> tuple[int, int]:
+    """The rows of `keys` with an index's own columns, which its suffix follows."""
+    return tables.indexes[index, field.KEY_FROM], tables.indexes[index, field.SUFFIX_FROM]
+
+
+@inlined
+def suffix_columns(index: int, tables: Tables) -> tuple[int, int]:
+    """The rows of `keys` with what tells equal entries of an index apart."""
+    return tables.indexes[index, field.SUFFIX_FROM], tables.indexes[index, field.SUFFIX_TO]
+
+
+@inlined
+def families_of(index: int, tables: Tables) -> tuple[int, int]:
+    """The rows of `families` with the pairs that a row has in an index."""
+    return tables.indexes[index, field.FAMILIES_FROM], tables.indexes[index, field.FAMILIES_TO]
+
+
+@inlined
+def columns_of(family: int, tables: Tables) -> tuple[int, int]:
+    """The rows of `columns` with those in the value of a pair."""
+    return tables.families[family, field.COLUMNS_FROM], tables.families[family, field.COLUMNS_TO]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,7 @@ class Layout:
         return self._of(table, name)
 
     def _of(self, table: int, name: str | None) -> int:
-        owners = self.indexes[:, OWNER]
+        owners = self.indexes[:, field.OWNER]
         return next(n for n, of in enumerate(owners) if of == table and self.names[n] == name)
 
 
@@ -107,13 +114,11 @@ class _Maker:
         if all(family.id != 0 for family in families):
             families = (Family(0, ()), *families)  # it is written whether it has columns or not
         self._add_domains(table)
+        primary = KvIndex(table.primary_index_id, "", table.primary_key, suffix=())
         of_primary = [(f.id, _form(f), _kept(table, f)) for f in families]
-        self._add_index(
-            number, table, None, table.primary_index_id, table.primary_key, (), of_primary
-        )
+        self._add_index(number, table, primary, of_primary, None)
         for index in table.indexes:
-            entries = list(_entries(table, index))
-            self._add_index(number, table, index, index.id, index.parts, index.suffix, entries)
+            self._add_index(number, table, index, list(_entries(table, index)), index.name)
 
     def _add_domains(self, table: KvTable) -> None:
         in_primary_key = {part.column for part in table.primary_key}
@@ -128,15 +133,14 @@ class _Maker:
         self,
         owner: int,
         table: KvTable,
-        index: KvIndex | None,
-        index_id: int,
-        parts: Sequence[KeyPart],
-        suffix: Sequence[int],
+        index: KvIndex,
         families: Sequence[tuple[int, int, list[tuple[int, int]]]],
+        name: str | None,
     ) -> None:
+        """Note an index; the primary one has no name."""
         key_from, families_from = len(self.keys), len(self.families)
         in_primary_key = {part.column for part in table.primary_key}
-        for part in (*parts, *(KeyPart(column) for column in suffix)):
+        for part in (*index.parts, *(KeyPart(column) for column in index.suffix)):
             column = table.by_id[part.column]
             identifies = column.id in in_primary_key
             self.keys.append(
@@ -152,12 +156,12 @@ class _Maker:
         self.indexes.append(
             (
                 table.id,
-                index_id,
+                index.id,
                 key_from,
-                key_from + len(parts),
+                key_from + len(index.parts),
                 len(self.keys),
-                index is not None and index.unique,
-                index is None,
+                index.unique,
+                name is None,
                 families_from,
                 len(self.families),
                 owner,
@@ -165,7 +169,7 @@ class _Maker:
                 len(self.domains),
             )
         )
-        self.names.append(index.name if index else None)
+        self.names.append(name)
 
 
 def _slot(table: KvTable, column: KvColumn) -> int:
@@ -174,20 +178,20 @@ def _slot(table: KvTable, column: KvColumn) -> int:
 
 def _form(family: Family) -> int:
     is_bare = family.id != 0 and len(family.columns) == 1 and family.default == family.columns[0]
-    return BARE if is_bare else TUPLE
+    return field.BARE if is_bare else field.TUPLE
 
 
 def _kept(table: KvTable, family: Family) -> list[tuple[int, int]]:
     """The columns in a primary pair's value, by id, and why they are there."""
     in_key = {part.column for part in table.primary_key}
-    kept = [(column, STORED) for column in family.columns if column not in in_key]
+    kept = [(column, field.STORED) for column in family.columns if column not in in_key]
     if family.id == 0:
         kept += _parts(table, sorted(in_key))
     return sorted(kept)
 
 
 def _parts(table: KvTable, columns: Sequence[int]) -> list[tuple[int, int]]:
-    return [(c, PART) for c in columns if table.by_id[c].type.may_be_composite]
+    return [(c, field.COMPLETING) for c in columns if table.by_id[c].type.may_be_composite]
 
 
 def _entries(table: KvTable, index: KvIndex) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
@@ -196,10 +200,10 @@ def _entries(table: KvTable, index: KvIndex) -> Iterator[tuple[int, int, list[tu
     of_family = {column: f.id for f in table.families for column in f.columns}
     apart = index.by_family and any(family.id != 0 for family in table.families)
     first = [c for c in stored if not apart or of_family.get(c, 0) == 0]
-    kept = [(column, STORED) for column in first] + _parts(table, in_key)
-    yield 0, ENTRY, sorted(kept)
+    kept = [(column, field.STORED) for column in first] + _parts(table, in_key)
+    yield 0, field.ENTRY, sorted(kept)
     if apart:
         for family in sorted(table.families, key=lambda family: family.id):
             of = sorted(column for column in stored if of_family.get(column) == family.id)
             if family.id != 0 and of:
-                yield family.id, TUPLE, [(column, STORED) for column in of]
+                yield family.id, field.TUPLE, [(column, field.STORED) for column in of]

@@ -12,7 +12,7 @@ after that are compared with their true neighbours again. Equal keys are version
 import numpy as np
 import pyarrow as pa
 
-from scrub.codec.kv.batches import octets_of, room_for
+from scrub.codec.kv.batches import batch_of_keys, room_for
 from scrub.codec.kv.compiled import Octets, Offsets, compiled, inlined
 from scrub.codec.kv.held_rows import Room
 from scrub.codec.kv.integers import copy_octets
@@ -31,8 +31,7 @@ def out_of_order(
     """
     if not len(keys):
         return [], before
-    offsets, octets = octets_of(keys)
-    batch = Batch(offsets, octets, np.zeros_like(offsets), np.empty(0, dtype=np.uint8))
+    batch = batch_of_keys(keys)
     room = room_for(layout, batch)
     half = max(len(room.out), len(before or b""))
     rebuilt = np.empty(2 * half, dtype=np.uint8)

@@ -4,18 +4,8 @@
 import numpy as np
 from numba import int64, uint64
 
-from scrub.codec.kv.anydatum import (
-    BYTES_TYPE,
-    DECIMAL_TYPE,
-    FLOAT_TYPE,
-    INT_TYPE,
-    NULL_TYPE,
-    read_array_body,
-    read_key,
-    read_tag,
-    read_tagged,
-    skip_tagged,
-)
+from scrub.codec.kv import field, kinds, tags
+from scrub.codec.kv.anydatum import read_array_body, read_key, read_tagged, skip_tagged
 from scrub.codec.kv.compiled import Fault, Numbers, Octets, compiled, inlined
 from scrub.codec.kv.datums import (
     is_inet,
@@ -30,19 +20,7 @@ from scrub.codec.kv.datums import (
 )
 from scrub.codec.kv.decimals import read_decimal, read_key_decimal
 from scrub.codec.kv.faults import Code, fail
-from scrub.codec.kv.held_rows import (
-    HELD,
-    HELD_END,
-    PART,
-    PART_END,
-    PROVEN,
-    SOURCE,
-    SOURCE_END,
-    SUSPECT,
-    TURNED,
-    Room,
-    Row,
-)
+from scrub.codec.kv.held_rows import Room, Row
 from scrub.codec.kv.integers import (
     copy_octets,
     get_big_endian,
@@ -54,34 +32,6 @@ from scrub.codec.kv.integers import (
     read_zigzag,
     same_octets,
 )
-from scrub.codec.kv.kinds import (
-    ARRAY,
-    BIT,
-    BOOL,
-    BYTES,
-    DECIMAL,
-    FLOAT,
-    INET,
-    INT,
-    INTERVAL,
-    TIMESTAMP,
-    TIMETZ,
-    UUID,
-)
-from scrub.codec.kv.layouts import (
-    COLUMN_ID,
-    COLUMN_KIND,
-    COLUMN_SLOT,
-    DESCENDING,
-    IDENTIFIES,
-    INDEX_ID,
-    KIND,
-    ROLE,
-    SLOT,
-    STORED,
-    TABLE_ID,
-)
-from scrub.codec.kv.value_tags import bare_tag
 
 MVCC_MARK = 0x65
 MAX_ID = (1 << 32) - 1
@@ -98,8 +48,8 @@ def find_index(
     room for them.
     """
     for number in range(len(indexes)):
-        length = put_uvarint(uint64(indexes[number, TABLE_ID]), False, prefix, 0)
-        length = put_uvarint(uint64(indexes[number, INDEX_ID]), False, prefix, length)
+        length = put_uvarint(uint64(indexes[number, field.TABLE_ID]), False, prefix, 0)
+        length = put_uvarint(uint64(indexes[number, field.INDEX_ID]), False, prefix, length)
         if at + length <= end and same_octets(data, at, at + length, prefix, 0, length):
             return number, at + length
     _, after = read_uvarint(data, at, end, False, fault)
@@ -125,36 +75,36 @@ def read_columns(
     any_null = False
     held, spans = row.held, row.spans
     for number in range(first, last):
-        slot = keys[number, SLOT]
+        slot = keys[number, field.SLOT]
         begin = at
         if is_null(data, at, end):
-            if keys[number, IDENTIFIES]:
+            if keys[number, field.IDENTIFIES]:
                 return fail(fault, Code.NULL, at), h, any_null
             any_null = True
             at += 1
-            spans[slot, HELD] = -1
+            spans[slot, field.HELD] = -1
         else:
-            kind, descending = keys[number, KIND], keys[number, DESCENDING] == 1
-            if kind == INT:  # by far the commonest, and not worth a call
+            kind, descending = keys[number, field.KIND], keys[number, field.DESCENDING] == 1
+            if kind == kinds.INT:  # by far the commonest, and not worth a call
                 word, at = read_varint(data, at, end, descending, fault)
                 after = put_word(uint64(word), held, h)
-            elif kind == BYTES:
+            elif kind == kinds.BYTES:
                 at, after = read_key_bytes(data, at, end, descending, held, h, fault)
-            elif kind == DECIMAL:
+            elif kind == kinds.DECIMAL:
                 at, after = read_key_decimal(data, at, end, descending, held, h, fault)
-            elif kind == FLOAT:
+            elif kind == kinds.FLOAT:
                 at, after = read_key_float(data, at, end, descending, held, h, fault)
             else:
                 at, after = read_key(kind, data, at, end, descending, held, h, fault)
             if at < 0:
                 return at, h, any_null
-            spans[slot, HELD], spans[slot, HELD_END] = h, after
+            spans[slot, field.HELD], spans[slot, field.HELD_END] = h, after
             h = after
         if from_key:
-            spans[slot, SOURCE], spans[slot, SOURCE_END] = begin, at
-            spans[slot, TURNED], spans[slot, PROVEN] = keys[number, DESCENDING], 0
+            spans[slot, field.SOURCE], spans[slot, field.SOURCE_END] = begin, at
+            spans[slot, field.TURNED], spans[slot, field.PROVEN] = keys[number, field.DESCENDING], 0
         else:
-            spans[slot, SOURCE] = -1
+            spans[slot, field.SOURCE] = -1
     return at, h, any_null
 
 
@@ -192,7 +142,7 @@ def read_tuple(
     column = int64(0)
     while at < end:
         begin = at
-        delta, number, at = read_tag(data, at, end, fault)
+        delta, number, at = tags.read_tag(data, at, end, fault)
         if at < 0:
             return at, h
         column += delta
@@ -200,44 +150,44 @@ def read_tuple(
             return fail(fault, Code.COLUMN_TYPE, begin), h
         found = -1
         for candidate in range(first, last):
-            if columns[candidate, COLUMN_ID] == column:
+            if columns[candidate, field.COLUMN_ID] == column:
                 found = candidate
-        if found >= 0 and number == NULL_TYPE:
-            absent = HELD if columns[found, ROLE] == STORED else PART
-            spans[columns[found, COLUMN_SLOT], absent] = -1
+        if found >= 0 and number == tags.NULL_TYPE:
+            absent = field.HELD if columns[found, field.ROLE] == field.STORED else field.PART
+            spans[columns[found, field.COLUMN_SLOT], absent] = -1
             continue
         if found < 0:
             at = skip_tagged(number, data, at, end, fault)
             if at < 0:
                 return at, h
             continue
-        kind, slot = columns[found, COLUMN_KIND], columns[found, COLUMN_SLOT]
+        kind, slot = columns[found, field.COLUMN_KIND], columns[found, field.COLUMN_SLOT]
         after_tag = at
-        if kind == INT and number == INT_TYPE:
+        if kind == kinds.INT and number == tags.INT_TYPE:
             word, at = read_zigzag(data, at, end, fault)
             after = put_word(uint64(word), held, h)
-        elif kind == BYTES and number == BYTES_TYPE:
+        elif kind == kinds.BYTES and number == tags.BYTES_TYPE:
             at, after = read_body_scalar(kind, data, at, end, held, h, fault)
-        elif kind == FLOAT and number == FLOAT_TYPE:
+        elif kind == kinds.FLOAT and number == tags.FLOAT_TYPE:
             at, after = read_float_body(data, at, end, held, h, fault)
-        elif kind == DECIMAL and number == DECIMAL_TYPE:
+        elif kind == kinds.DECIMAL and number == tags.DECIMAL_TYPE:
             at, after = read_decimal_body(data, at, end, held, h, fault)
         else:
             at, after = read_tagged(kind, number, data, at, end, held, h, fault)
         if at < 0:
             # Of a composite, another type is its own kind of lie, if the rest can be read.
-            if columns[found, ROLE] == STORED or fault[0] != Code.COLUMN_TYPE:
+            if columns[found, field.ROLE] == field.STORED or fault[0] != Code.COLUMN_TYPE:
                 return at, h
             fail(room.composite, Code.COMPOSITE_TYPE, begin)
-            spans[slot, SUSPECT] = 1
+            spans[slot, field.SUSPECT] = 1
             at = skip_tagged(number, data, after_tag, end, fault)
             if at < 0:
                 return at, h
             continue
-        if columns[found, ROLE] == STORED:
-            spans[slot, HELD], spans[slot, HELD_END] = h, after
+        if columns[found, field.ROLE] == field.STORED:
+            spans[slot, field.HELD], spans[slot, field.HELD_END] = h, after
         else:
-            spans[slot, PART], spans[slot, PART_END] = h, after
+            spans[slot, field.PART], spans[slot, field.PART_END] = h, after
         h = after
     return at, h
 
@@ -247,34 +197,34 @@ def read_bare(
     kind: int, tag: int, data: Octets, at: int, end: int, held: Octets, h: int, fault: Fault
 ) -> tuple[int, int]:
     """A family's only column, written without a tag of its own."""
-    if tag != bare_tag(kind):
+    if tag != tags.bare_tag(kind):
         return fail(fault, Code.VALUE_TAG, at - 1), h
-    if kind == INT or kind == BOOL:
+    if kind == kinds.INT or kind == kinds.BOOL:
         number, at = read_zigzag(data, at, end, fault)
         if at < 0:
             return at, h
-        if kind == INT:
+        if kind == kinds.INT:
             h = put_word(uint64(number), held, h)
         else:
             held[h] = 1 if number != 0 else 0
             h += 1
-    elif kind == FLOAT:
+    elif kind == kinds.FLOAT:
         if at + 8 > end:
             return fail(fault, Code.CUT_OFF, end), h
         h = put_word(get_big_endian(data, at, 8), held, h)
         at += 8
-    elif kind == DECIMAL:
+    elif kind == kinds.DECIMAL:
         return read_decimal(data, at, end, held, h, fault)
-    elif kind == TIMESTAMP or kind == INTERVAL or kind == TIMETZ:
+    elif kind == kinds.TIMESTAMP or kind == kinds.INTERVAL or kind == kinds.TIMETZ:
         at, h = read_key_scalar(kind, data, at, end, False, held, h, fault)
-    elif kind == BIT:
+    elif kind == kinds.BIT:
         at, h = read_bits_body(data, at, end, held, h, fault)
-    elif kind >= ARRAY:
-        return read_array_body(kind - ARRAY, data, at, end, held, h, fault)
+    elif kind >= kinds.ARRAY:
+        return read_array_body(kind - kinds.ARRAY, data, at, end, held, h, fault)
     else:
-        if kind == UUID and end - at != 16:
+        if kind == kinds.UUID and end - at != 16:
             return fail(fault, Code.UUID_LENGTH, at), h
-        if kind == INET and not is_inet(data, at, end):
+        if kind == kinds.INET and not is_inet(data, at, end):
             return fail(fault, Code.INET, at), h
         h = copy_octets(data, at, end, held, h)
         at = end
@@ -301,9 +251,9 @@ def wrapped(data: Octets, begin: int, end: int, fault: Fault) -> tuple[int, int,
     """
     at, from_, to, deleted = begin, int64(0), int64(0), False
     while at < end:
-        field = data[at]
+        which = data[at]
         at += 1
-        if field == 0x0A:
+        if which == 0x0A:
             length, at = read_leb128(data, at, end, fault)
             if at < 0:
                 return at, to, deleted
@@ -311,7 +261,7 @@ def wrapped(data: Octets, begin: int, end: int, fault: Fault) -> tuple[int, int,
                 return fail(fault, Code.WRAPPER, at), to, deleted
             from_, to = at, at + int64(length)
             at = to
-        elif field == 0x10:
+        elif which == 0x10:
             flag, at = read_leb128(data, at, end, fault)
             if at < 0:
                 return at, to, deleted

@@ -3,18 +3,10 @@
 
 from numba import int64, uint64
 
-from scrub.codec.kv.anydatum import (
-    BYTES_TYPE,
-    DECIMAL_TYPE,
-    FLOAT_TYPE,
-    INT_TYPE,
-    is_composite,
-    put_key,
-    put_tag,
-    put_tagged,
-)
+from scrub.codec.kv import field, kinds, tags
+from scrub.codec.kv.anydatum import is_composite, put_key, put_tagged
 from scrub.codec.kv.checksums import checksum
-from scrub.codec.kv.compiled import Octets, compiled, inlined
+from scrub.codec.kv.compiled import Numbers, Octets, compiled, inlined
 from scrub.codec.kv.datums import (
     put_body_scalar,
     put_key_bytes,
@@ -23,7 +15,7 @@ from scrub.codec.kv.datums import (
     put_null,
 )
 from scrub.codec.kv.decimals import is_composite_decimal, put_key_decimal
-from scrub.codec.kv.held_rows import HELD, HELD_END, PART, Row, effective
+from scrub.codec.kv.held_rows import Row, effective
 from scrub.codec.kv.integers import (
     copy_octets,
     get_int,
@@ -35,67 +27,37 @@ from scrub.codec.kv.integers import (
     put_varint,
     put_zigzag,
 )
-from scrub.codec.kv.kinds import (
-    BIT,
-    BOOL,
-    BYTES,
-    COLLATED,
-    DECIMAL,
-    FLOAT,
-    INT,
-    INTERVAL,
-    TIMESTAMP,
-    TIMETZ,
-)
-from scrub.codec.kv.layouts import (
-    BARE,
-    COLUMN_ID,
-    COLUMN_KIND,
-    COLUMN_SLOT,
-    COLUMNS_FROM,
-    COLUMNS_TO,
-    DESCENDING,
-    ENTRY,
-    FAMILY_ID,
-    FORM,
-    INDEX_ID,
-    KEY_FROM,
-    KIND,
-    ROLE,
-    SLOT,
-    STORED,
-    SUFFIX_FROM,
-    SUFFIX_TO,
-    TABLE_ID,
-    UNIQUE,
-    Tables,
-)
-from scrub.codec.kv.value_tags import bare_tag, tag_of_form
+from scrub.codec.kv.layouts import Tables, columns_of, key_columns, suffix_columns
 
 
 @inlined
 def put_column(kind: int, slot: int, descending: bool, row: Row, out: Octets, at: int) -> int:
     """A column of a key."""
-    held, begin, end = row.held, row.spans[slot, HELD], row.spans[slot, HELD_END]
+    held, begin, end = row.held, row.spans[slot, field.HELD], row.spans[slot, field.HELD_END]
     if begin < 0:
         return put_null(descending, out, at)
-    if kind == INT:
+    if kind == kinds.INT:
         return put_varint(get_int(held, begin), descending, out, at)
-    if kind == BYTES:
+    if kind == kinds.BYTES:
         return put_key_bytes(held, begin, end, descending, out, at)
-    if kind == DECIMAL:
+    if kind == kinds.DECIMAL:
         return put_key_decimal(held, begin, end, descending, out, at)
-    if kind == FLOAT:
+    if kind == kinds.FLOAT:
         return put_key_float(get_word(held, begin), descending, out, at)
     return put_key(kind, held, begin, end, descending, out, at)
 
 
 @inlined
-def _put_suffix(index: int, tables: Tables, row: Row, out: Octets, at: int) -> int:
-    indexes, keys = tables.indexes, tables.keys
-    for number in range(indexes[index, SUFFIX_FROM], indexes[index, SUFFIX_TO]):
-        at = put_column(keys[number, KIND], keys[number, SLOT], False, row, out, at)
+def _put_ascending(first: int, last: int, keys: Numbers, row: Row, out: Octets, at: int) -> int:
+    for number in range(first, last):
+        at = put_column(keys[number, field.KIND], keys[number, field.SLOT], False, row, out, at)
     return at
+
+
+@inlined
+def _put_suffix(index: int, tables: Tables, row: Row, out: Octets, at: int) -> int:
+    first, last = suffix_columns(index, tables)
+    return _put_ascending(first, last, tables.keys, row, out, at)
 
 
 @inlined
@@ -111,13 +73,13 @@ def put_index_columns(
     index: int, family: int, tables: Tables, row: Row, out: Octets, at: int
 ) -> int:
     """What a row's key has after its prefix: columns and family."""
-    indexes, keys = tables.indexes, tables.keys
-    any_null = False
-    for number in range(indexes[index, KEY_FROM], indexes[index, SUFFIX_FROM]):
-        slot, descending = keys[number, SLOT], keys[number, DESCENDING] == 1
-        any_null = any_null or row.spans[slot, HELD] < 0
-        at = put_column(keys[number, KIND], slot, descending, row, out, at)
-    if any_null or not indexes[index, UNIQUE]:
+    keys, any_null = tables.keys, False
+    first, last = key_columns(index, tables)
+    for number in range(first, last):
+        slot, descending = keys[number, field.SLOT], keys[number, field.DESCENDING] == 1
+        any_null = any_null or row.spans[slot, field.HELD] < 0
+        at = put_column(keys[number, field.KIND], slot, descending, row, out, at)
+    if any_null or not tables.indexes[index, field.UNIQUE]:
         at = _put_suffix(index, tables, row, out, at)
     return put_family(family, out, at)
 
@@ -125,41 +87,40 @@ def put_index_columns(
 @compiled
 def put_index_key(index: int, family: int, tables: Tables, row: Row, out: Octets, at: int) -> int:
     """A pair's key from a row's datums."""
-    at = put_uvarint(uint64(tables.indexes[index, TABLE_ID]), False, out, at)
-    at = put_uvarint(uint64(tables.indexes[index, INDEX_ID]), False, out, at)
+    at = put_uvarint(uint64(tables.indexes[index, field.TABLE_ID]), False, out, at)
+    at = put_uvarint(uint64(tables.indexes[index, field.INDEX_ID]), False, out, at)
     return put_index_columns(index, family, tables, row, out, at)
 
 
 @compiled
 def put_row_key(primary: int, tables: Tables, row: Row, out: Octets, at: int) -> int:
     """What identifies a row, wherever it was found: its primary key's columns, ascending."""
-    indexes, keys = tables.indexes, tables.keys
-    for number in range(indexes[primary, KEY_FROM], indexes[primary, SUFFIX_FROM]):
-        at = put_column(keys[number, KIND], keys[number, SLOT], False, row, out, at)
-    return at
+    first, last = key_columns(primary, tables)
+    return _put_ascending(first, last, tables.keys, row, out, at)
 
 
 @compiled
 def put_row_key_of_value(primary: int, tables: Tables, row: Row, out: Octets, at: int) -> int:
     """The same by what the value says, where it tells more about a column than the key."""
-    indexes, keys = tables.indexes, tables.keys
-    for number in range(indexes[primary, KEY_FROM], indexes[primary, SUFFIX_FROM]):
-        begin, end = effective(row.spans, keys[number, SLOT])
-        at = put_key(keys[number, KIND], row.held, begin, end, False, out, at)
+    keys = tables.keys
+    first, last = key_columns(primary, tables)
+    for number in range(first, last):
+        begin, end = effective(row.spans, keys[number, field.SLOT])
+        at = put_key(keys[number, field.KIND], row.held, begin, end, False, out, at)
     return at
 
 
 @compiled
 def put_bare(kind: int, held: Octets, begin: int, end: int, out: Octets, at: int) -> int:
-    out[at] = bare_tag(kind)
+    out[at] = tags.bare_tag(kind)
     at += 1
-    if kind == INT:
+    if kind == kinds.INT:
         return put_zigzag(get_int(held, begin), out, at)
-    if kind == BOOL:
+    if kind == kinds.BOOL:
         return put_zigzag(int64(held[begin]), out, at)
-    if kind == FLOAT or kind == BIT:
+    if kind == kinds.FLOAT or kind == kinds.BIT:
         return put_body_scalar(kind, held, begin, end, out, at)
-    if kind == TIMESTAMP or kind == INTERVAL or kind == TIMETZ:
+    if kind == kinds.TIMESTAMP or kind == kinds.INTERVAL or kind == kinds.TIMETZ:
         return put_key_scalar(kind, held, begin, end, False, out, at)
     return copy_octets(held, begin, end, out, at)
 
@@ -167,11 +128,11 @@ def put_bare(kind: int, held: Octets, begin: int, end: int, out: Octets, at: int
 @inlined
 def _is_written(role: int, kind: int, slot: int, row: Row, begin: int, end: int) -> bool:
     """Whether a value has to have a column: one that is kept, or a composite in the key."""
-    if role == STORED:
+    if role == field.STORED:
         return True
-    if kind == COLLATED:
-        return row.spans[slot, PART] >= 0
-    if kind == DECIMAL:
+    if kind == kinds.COLLATED:
+        return row.spans[slot, field.PART] >= 0
+    if kind == kinds.DECIMAL:
         return is_composite_decimal(row.held, begin, end)
     return is_composite(kind, row.held, begin, end)
 
@@ -181,18 +142,18 @@ def _put_tagged(
     kind: int, delta: int, held: Octets, begin: int, end: int, out: Octets, at: int
 ) -> int:
     """A column's tag and body; the commonest kinds are not worth a call."""
-    if kind == INT:
-        at = put_tag(delta, INT_TYPE, out, at)
+    if kind == kinds.INT:
+        at = tags.put_tag(delta, tags.INT_TYPE, out, at)
         return put_zigzag(get_int(held, begin), out, at)
-    if kind == BYTES:
-        at = put_tag(delta, BYTES_TYPE, out, at)
+    if kind == kinds.BYTES:
+        at = tags.put_tag(delta, tags.BYTES_TYPE, out, at)
         at = put_groups(uint64(end - begin), out, at)
         return copy_octets(held, begin, end, out, at)
-    if kind == FLOAT:
-        at = put_tag(delta, FLOAT_TYPE, out, at)
+    if kind == kinds.FLOAT:
+        at = tags.put_tag(delta, tags.FLOAT_TYPE, out, at)
         return put_big_endian(get_word(held, begin), 8, out, at)
-    if kind == DECIMAL:
-        at = put_tag(delta, DECIMAL_TYPE, out, at)
+    if kind == kinds.DECIMAL:
+        at = tags.put_tag(delta, tags.DECIMAL_TYPE, out, at)
         at = put_leb128(uint64(end - begin), out, at)
         return copy_octets(held, begin, end, out, at)
     return put_tagged(kind, delta, held, begin, end, out, at)
@@ -205,29 +166,29 @@ def put_payload(index: int, family: int, tables: Tables, row: Row, out: Octets, 
     `family` is a row of the families.
     """
     families, columns = tables.families, tables.columns
-    form = families[family, FORM]
-    first, last = families[family, COLUMNS_FROM], families[family, COLUMNS_TO]
-    if form == BARE:
+    form = families[family, field.FORM]
+    first, last = columns_of(family, tables)
+    if form == field.BARE:
         if first == last:
             return -1
-        start, end = effective(row.spans, columns[first, COLUMN_SLOT])
+        start, end = effective(row.spans, columns[first, field.COLUMN_SLOT])
         if start < 0:
             return -1
-        return put_bare(columns[first, COLUMN_KIND], row.held, start, end, out, at)
+        return put_bare(columns[first, field.COLUMN_KIND], row.held, start, end, out, at)
     begin = at
-    out[at] = tag_of_form(form)
+    out[at] = tags.tag_of_form(form)
     at += 1
-    if form == ENTRY and tables.indexes[index, UNIQUE]:
+    if form == field.ENTRY and tables.indexes[index, field.UNIQUE]:
         at = _put_suffix(index, tables, row, out, at)
     before = int64(0)
     for number in range(first, last):
-        slot, kind = columns[number, COLUMN_SLOT], columns[number, COLUMN_KIND]
+        slot, kind = columns[number, field.COLUMN_SLOT], columns[number, field.COLUMN_KIND]
         start, end = effective(row.spans, slot)
-        if start >= 0 and _is_written(columns[number, ROLE], kind, slot, row, start, end):
-            delta = columns[number, COLUMN_ID] - before
+        if start >= 0 and _is_written(columns[number, field.ROLE], kind, slot, row, start, end):
+            delta = columns[number, field.COLUMN_ID] - before
             at = _put_tagged(kind, delta, row.held, start, end, out, at)
-            before = columns[number, COLUMN_ID]
-    if families[family, FAMILY_ID] != 0 and at == begin + 1:
+            before = columns[number, field.COLUMN_ID]
+    if families[family, field.FAMILY_ID] != 0 and at == begin + 1:
         return -1
     return at
 

@@ -5,48 +5,15 @@ from typing import NamedTuple
 
 from numba import uint64
 
+from scrub.codec.kv import field, kinds, tags
 from scrub.codec.kv.anydatum import is_composite, put_key
 from scrub.codec.kv.checksums import checksum
 from scrub.codec.kv.compiled import Fault, Numbers, Octets, Offsets, compiled, inlined
-from scrub.codec.kv.decimals import put_key_decimal
+from scrub.codec.kv.decimals import is_special, put_key_decimal
 from scrub.codec.kv.faults import Code, fail
-from scrub.codec.kv.held_rows import (
-    HELD,
-    HELD_END,
-    PART,
-    PART_END,
-    PROVEN,
-    SOURCE,
-    SOURCE_END,
-    SUSPECT,
-    TURNED,
-    Room,
-    Row,
-)
+from scrub.codec.kv.held_rows import Room, Row
 from scrub.codec.kv.integers import get_big_endian, same_octets
-from scrub.codec.kv.kinds import ARRAY, COLLATED, DECIMAL
-from scrub.codec.kv.layouts import (
-    BARE,
-    COLUMN_KIND,
-    COLUMN_SLOT,
-    COLUMNS_FROM,
-    COLUMNS_TO,
-    DESCENDING,
-    ENTRY,
-    FAMILIES_FROM,
-    FAMILIES_TO,
-    FAMILY_ID,
-    FORM,
-    KEY_FROM,
-    KIND,
-    ROLE,
-    SLOT,
-    STORED,
-    SUFFIX_FROM,
-    SUFFIX_TO,
-    UNIQUE,
-    Tables,
-)
+from scrub.codec.kv.layouts import Tables, columns_of, families_of, key_columns, suffix_columns
 from scrub.codec.kv.pair_reading import (
     find_index,
     payload,
@@ -56,7 +23,6 @@ from scrub.codec.kv.pair_reading import (
     read_tuple,
 )
 from scrub.codec.kv.pair_writing import put_column, put_family, put_payload
-from scrub.codec.kv.value_tags import tag_of_form
 
 FINE, UNEXPECTED, INVALID, COMPOSITE, NONCANONICAL, MISSING = range(6)
 """Verdicts on a pair; the last one is on a row that lacks its first pair."""
@@ -82,58 +48,53 @@ def _first_difference(data: Octets, begin: int, end: int, other: Octets, length:
 @compiled
 def _needs_part(kind: int, held: Octets, begin: int, end: int) -> bool:
     """Whether a datum from a key shows that there is more to it."""
-    if kind == COLLATED:
+    if kind == kinds.COLLATED:
         return True
-    if kind == DECIMAL:
-        return (
-            held[begin] == 0x18 or held[begin] == 0x19 or held[begin] == 0x35 or held[begin] == 0x27
-        )
-    if kind == ARRAY + DECIMAL:
+    if kind == kinds.DECIMAL:
+        return is_special(held[begin])
+    if kind == kinds.ARRAY + kinds.DECIMAL:
         return is_composite(kind, held, begin, end)
     return False
 
 
 @inlined
-def _judge_parts(
-    key: Octets,
-    columns: Numbers,
-    first: int,
-    last: int,
-    room: Room,
-) -> None:
+def _judge_parts(key: Octets, family: int, tables: Tables, room: Room) -> None:
     """Whether every composite has the part it needs, and that part belongs to its key."""
     held, spans, out, composite = room.row.held, room.row.spans, room.out, room.composite
+    columns = tables.columns
+    first, last = columns_of(family, tables)
     for number in range(first, last):
-        if columns[number, ROLE] == STORED:
+        if columns[number, field.ROLE] == field.STORED:
             continue
-        slot, kind = columns[number, COLUMN_SLOT], columns[number, COLUMN_KIND]
-        source = spans[slot, SOURCE]  # negative where the column is before the tuple in the value
-        if spans[slot, HELD] < 0:
-            if spans[slot, PART] >= 0:
+        slot, kind = columns[number, field.COLUMN_SLOT], columns[number, field.COLUMN_KIND]
+        # The source is negative where the column is before the tuple in the value.
+        source, turned = spans[slot, field.SOURCE], spans[slot, field.TURNED] == 1
+        if spans[slot, field.HELD] < 0:
+            if spans[slot, field.PART] >= 0:
                 fail(composite, Code.COMPOSITE_OTHER, source)
-                spans[slot, SUSPECT] = 1
+                spans[slot, field.SUSPECT] = 1
             continue
-        if spans[slot, PART] < 0:
-            if _needs_part(kind, held, spans[slot, HELD], spans[slot, HELD_END]):
+        if spans[slot, field.PART] < 0:
+            if _needs_part(kind, held, spans[slot, field.HELD], spans[slot, field.HELD_END]):
                 fail(composite, Code.COMPOSITE_MISSING, source)
-                spans[slot, SUSPECT] = 1
+                spans[slot, field.SUSPECT] = 1
             continue
-        if kind == COLLATED:
+        if kind == kinds.COLLATED:
             continue
         # A part that is written as the key is does not only belong there: the key is canonical.
-        begin, end, turned = spans[slot, PART], spans[slot, PART_END], spans[slot, TURNED] == 1
-        if kind == DECIMAL:
+        begin, end = spans[slot, field.PART], spans[slot, field.PART_END]
+        if kind == kinds.DECIMAL:
             of_part = put_key_decimal(held, begin, end, turned, out, 0)
         else:
             of_part = put_key(kind, held, begin, end, turned, out, 0)
-        if source >= 0 and same_octets(key, source, spans[slot, SOURCE_END], out, 0, of_part):
-            spans[slot, PROVEN] = 1
+        if source >= 0 and same_octets(key, source, spans[slot, field.SOURCE_END], out, 0, of_part):
+            spans[slot, field.PROVEN] = 1
             continue
-        begin, end = spans[slot, HELD], spans[slot, HELD_END]
+        begin, end = spans[slot, field.HELD], spans[slot, field.HELD_END]
         of_key = put_key(kind, held, begin, end, turned, out, of_part)
         if not same_octets(out, 0, of_part, out, of_part, of_key):
             fail(composite, Code.COMPOSITE_OTHER, source)
-            spans[slot, SUSPECT] = 1
+            spans[slot, field.SUSPECT] = 1
 
 
 @inlined
@@ -147,11 +108,11 @@ def _same_as(key: Octets, at: int, end: int, out: Octets, length: int, fault: Fa
 @inlined
 def _same_as_column(key: Octets, at: int, end: int, keys: Numbers, number: int, room: Room) -> int:
     """The position after a column, if it is written as its datum demands."""
-    spans, slot = room.row.spans, keys[number, SLOT]
-    if spans[slot, SOURCE] == at and spans[slot, PROVEN] == 1:
-        return spans[slot, SOURCE_END]
-    descending = keys[number, DESCENDING] == 1
-    length = put_column(keys[number, KIND], slot, descending, room.row, room.out, 0)
+    spans, slot = room.row.spans, keys[number, field.SLOT]
+    if spans[slot, field.SOURCE] == at and spans[slot, field.PROVEN] == 1:
+        return spans[slot, field.SOURCE_END]
+    descending = keys[number, field.DESCENDING] == 1
+    length = put_column(keys[number, field.KIND], slot, descending, room.row, room.out, 0)
     return _same_as(key, at, end, room.out, length, room.fault)
 
 
@@ -160,15 +121,16 @@ def _judge_key(
     key: Octets, at: int, end: int, index: int, family_id: int, tables: Tables, room: Room
 ) -> int:
     """Whether columns and family are what writing the datums gives, one after the other."""
-    indexes, keys = tables.indexes, tables.keys
-    any_null = False
-    for number in range(indexes[index, KEY_FROM], indexes[index, SUFFIX_FROM]):
-        any_null = any_null or room.row.spans[keys[number, SLOT], HELD] < 0
+    keys, any_null = tables.keys, False
+    first, last = key_columns(index, tables)
+    for number in range(first, last):
+        any_null = any_null or room.row.spans[keys[number, field.SLOT], field.HELD] < 0
         at = _same_as_column(key, at, end, keys, number, room)
         if at < 0:
             return at
-    if any_null or not indexes[index, UNIQUE]:
-        for number in range(indexes[index, SUFFIX_FROM], indexes[index, SUFFIX_TO]):
+    if any_null or not tables.indexes[index, field.UNIQUE]:
+        first, last = suffix_columns(index, tables)
+        for number in range(first, last):
             at = _same_as_column(key, at, end, keys, number, room)
             if at < 0:
                 return at
@@ -180,10 +142,11 @@ def _judge_key(
 def _family_of(index: int, family_id: int, tables: Tables) -> int:
     """The family's row of the families, -1 if the index has no pairs of this one."""
     found = -1
-    families = tables.families
-    for number in range(tables.indexes[index, FAMILIES_FROM], tables.indexes[index, FAMILIES_TO]):
-        has_columns = families[number, COLUMNS_FROM] < families[number, COLUMNS_TO]
-        if families[number, FAMILY_ID] == family_id and (has_columns or family_id == 0):
+    first, last = families_of(index, tables)
+    for number in range(first, last):
+        columns_from, columns_to = columns_of(number, tables)
+        is_used = columns_from < columns_to or family_id == 0
+        if is_used and tables.families[number, field.FAMILY_ID] == family_id:
             found = number
     return found
 
@@ -193,13 +156,12 @@ def read_key_columns(
     key: Octets, at: int, end: int, index: int, tables: Tables, row: Row, h: int, fault: Fault
 ) -> tuple[int, int]:
     """All columns that a key has, with the suffix where it belongs there."""
-    indexes, keys = tables.indexes, tables.keys
-    suffix_from, suffix_to = indexes[index, SUFFIX_FROM], indexes[index, SUFFIX_TO]
-    at, h, any_null = read_columns(
-        key, at, end, keys, indexes[index, KEY_FROM], suffix_from, True, row, h, fault
-    )
-    if at >= 0 and (any_null or not indexes[index, UNIQUE]):
-        at, h, _ = read_columns(key, at, end, keys, suffix_from, suffix_to, True, row, h, fault)
+    keys = tables.keys
+    first, last = key_columns(index, tables)
+    at, h, any_null = read_columns(key, at, end, keys, first, last, True, row, h, fault)
+    if at >= 0 and (any_null or not tables.indexes[index, field.UNIQUE]):
+        first, last = suffix_columns(index, tables)
+        at, h, _ = read_columns(key, at, end, keys, first, last, True, row, h, fault)
     return at, h
 
 
@@ -209,36 +171,30 @@ def _read_value(
 ) -> tuple[int, int]:
     """Tag and data, all of them; what is not there is then known to be NULL."""
     columns, spans, fault = tables.columns, room.row.spans, room.fault
-    form = tables.families[family, FORM]
-    first, last = tables.families[family, COLUMNS_FROM], tables.families[family, COLUMNS_TO]
+    form = tables.families[family, field.FORM]
+    first, last = columns_of(family, tables)
     for number in range(first, last):
-        slot = columns[number, COLUMN_SLOT]
-        spans[slot, PART] = -1
-        if columns[number, ROLE] == STORED:
-            spans[slot, HELD] = -1
+        slot = columns[number, field.COLUMN_SLOT]
+        spans[slot, field.PART] = -1
+        if columns[number, field.ROLE] == field.STORED:
+            spans[slot, field.HELD] = -1
     at = start + 1
-    if form == BARE:
-        kind, slot = columns[first, COLUMN_KIND], columns[first, COLUMN_SLOT]
+    if form == field.BARE:
+        kind, slot = columns[first, field.COLUMN_KIND], columns[first, field.COLUMN_SLOT]
         at, after = read_bare(kind, value[start], value, at, end, room.row.held, h, fault)
         if at < 0:
             return at, h
-        spans[slot, HELD], spans[slot, HELD_END] = h, after
-        h = after
-    else:
-        if value[start] != tag_of_form(form):
-            return fail(fault, Code.VALUE_TAG, start), h
-        if form == ENTRY and tables.indexes[index, UNIQUE]:
-            # Where the key has the suffix too, for a NULL, this one counts.
-            from_, to = tables.indexes[index, SUFFIX_FROM], tables.indexes[index, SUFFIX_TO]
-            at, h, _ = read_columns(
-                value, at, end, tables.keys, from_, to, False, room.row, h, fault
-            )
-            if at < 0:
-                return at, h
-        at, h = read_tuple(value, at, end, columns, first, last, h, room)
+        spans[slot, field.HELD], spans[slot, field.HELD_END] = h, after
+        return at, after
+    if value[start] != tags.tag_of_form(form):
+        return fail(fault, Code.VALUE_TAG, start), h
+    if form == field.ENTRY and tables.indexes[index, field.UNIQUE]:
+        # Where the key has the suffix too, for a NULL, this one counts.
+        from_, to = suffix_columns(index, tables)
+        at, h, _ = read_columns(value, at, end, tables.keys, from_, to, False, room.row, h, fault)
         if at < 0:
             return at, h
-    return at, h
+    return read_tuple(value, at, end, columns, first, last, h, room)
 
 
 @inlined
@@ -276,9 +232,8 @@ def _verdict(
     if at < 0:
         return INVALID, index, family, True, h
     if family_id == 0:
-        first, last = tables.families[family, COLUMNS_FROM], tables.families[family, COLUMNS_TO]
         code, place = composite[0], composite[1]
-        _judge_parts(key, tables.columns, first, last, room)
+        _judge_parts(key, family, tables, room)
         if code:  # a part of another type is reported first, and others are suspect all the same
             composite[0], composite[1] = code, place
     if composite[0]:

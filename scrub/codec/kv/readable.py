@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from scrub.codec.kv import field
 from scrub.codec.kv.compiled import Octets
 from scrub.codec.kv.entries import entries
-from scrub.codec.kv.faults import TEXTS, Code
-from scrub.codec.kv.held_rows import HELD, HELD_END, PART, PART_END
+from scrub.codec.kv.faults import Code
 from scrub.codec.kv.judging import BadPair, judge
 from scrub.codec.kv.kinds import kind_number
 from scrub.codec.kv.layouts import Layout
@@ -38,7 +38,7 @@ def columns_of(
     """The columns that a pair of an index holds, by name; None if it cannot be read."""
     datums, _ = decode(layout, index, pa.array([key]), pa.array([value]))
     (spans,) = datums.spans.tolist()
-    if all(span[HELD] < 0 and span[PART] < 0 for span in spans):
+    if all(span[field.HELD] < 0 and span[field.PART] < 0 for span in spans):
         return None
     return _named(layout, datums.held, spans, types)
 
@@ -55,8 +55,8 @@ def _named(
 ) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for slot, column in enumerate(layout.tables[0].columns):
-        which = (PART, PART_END) if spans[slot][PART] >= 0 else (HELD, HELD_END)
-        begin, end = (spans[slot][place] for place in which)
+        where = field.PART if spans[slot][field.PART] >= 0 else field.HELD
+        begin, end = spans[slot][where : where + 2]
         if begin >= 0:
             datum = to_python(kind_number(column.type), held[begin:end].tobytes())
             found[column.name] = _value(datum, column.type.kind, types.get(column.name))
@@ -75,7 +75,7 @@ def describe_pair(layout: Layout, key: bytes, value: bytes, types: Types) -> str
     trouble = f"  ! {trouble_of(bad[0])}" if bad else _unfit(layout, keys, values)
     for index in range(len(layout.indexes)):
         datums, _ = decode(layout, index, keys, values)
-        if (datums.spans[0, :, HELD] >= 0).any():
+        if (datums.spans[0, :, field.HELD] >= 0).any():
             columns = columns_of(layout, index, key, value, types) or {}
             return f"{path_of(layout, index, key, columns)}{trouble}"
     return f"{key.hex()} -> {value.hex()}{trouble}"
@@ -95,7 +95,7 @@ def _unfit(layout: Layout, keys: pa.Array, values: pa.Array) -> str:
     for value in entries(layout, [], keys, values).unfit:
         if value.code is not Code.NULL or not several:
             column = layout.tables[0].columns[value.slot].name
-            return f"  ! column {column}: expected {TEXTS[value.code]}"
+            return f"  ! column {column}: expected {value.code.text}"
     return ""
 
 

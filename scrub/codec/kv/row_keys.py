@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from scrub.codec.kv.batches import appended, binary_of, grown, octets_of, room_for
+from scrub.codec.kv import field
+from scrub.codec.kv.batches import appended, batch_of_keys, binary_of, grown, room_for
 from scrub.codec.kv.compiled import Cube, Octets, Offsets, allocating, inlined
-from scrub.codec.kv.held_rows import HELD, Room, forget
-from scrub.codec.kv.integers import copy_octets
-from scrub.codec.kv.layouts import IS_PRIMARY, KEY_FROM, OWNER, SLOT, SUFFIX_FROM, Layout, Tables
+from scrub.codec.kv.held_rows import Room, forget, keep
+from scrub.codec.kv.layouts import Layout, Tables, key_columns
 from scrub.codec.kv.pair_reading import find_index
 from scrub.codec.kv.pair_writing import put_row_key
 from scrub.codec.kv.pairs import Batch, read_key_columns
@@ -28,8 +28,7 @@ class ReadKeys:
 
 
 def read_keys(layout: Layout, keys: pa.Array) -> ReadKeys:
-    offsets, octets = octets_of(keys)
-    batch = Batch(offsets, octets, np.zeros_like(offsets), np.empty(0, dtype=np.uint8))
+    batch = batch_of_keys(keys)
     indexes, held, placed, rows, ends = _read(batch, layout.numbers(), room_for(layout, batch))
     return ReadKeys(indexes, Datums(held, placed), binary_of(rows, ends))
 
@@ -37,9 +36,9 @@ def read_keys(layout: Layout, keys: pa.Array) -> ReadKeys:
 @inlined
 def primary_of(index: int, tables: Tables) -> int:
     """The primary index of the table that an index belongs to."""
-    indexes, primary = tables.indexes, index
+    indexes, primary, owner = tables.indexes, index, tables.indexes[index, field.OWNER]
     for number in range(len(indexes)):
-        if indexes[number, IS_PRIMARY] and indexes[number, OWNER] == indexes[index, OWNER]:
+        if indexes[number, field.IS_PRIMARY] and indexes[number, field.OWNER] == owner:
             primary = number
     return primary
 
@@ -48,8 +47,9 @@ def primary_of(index: int, tables: Tables) -> int:
 def tells_row(primary: int, tables: Tables, room: Room) -> bool:
     """Whether every column of the primary key was read."""
     known = True
-    for number in range(tables.indexes[primary, KEY_FROM], tables.indexes[primary, SUFFIX_FROM]):
-        known = known and room.row.spans[tables.keys[number, SLOT], HELD] >= 0
+    first, last = key_columns(primary, tables)
+    for number in range(first, last):
+        known = known and room.row.spans[tables.keys[number, field.SLOT], field.HELD] >= 0
     return known
 
 
@@ -74,13 +74,7 @@ def _read(
             if at >= 0:
                 indexes[number] = index
                 kept = grown(kept, used, most)
-                for slot in range(len(spans)):
-                    if spans[slot, HELD] >= 0:
-                        after = copy_octets(
-                            row.held, spans[slot, HELD], spans[slot, HELD + 1], kept, used
-                        )
-                        placed[number, slot, HELD], placed[number, slot, HELD + 1] = used, after
-                        used = after
+                used = keep(row, kept, used, placed, number)
                 primary = primary_of(index, tables)
                 if tells_row(primary, tables, room):
                     size = put_row_key(primary, tables, row, room.out, 0)

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from scrub.codec.kv import field
 from scrub.codec.kv.batches import PAIR_ROOM, batch_of, binary_of, grown, room_for
 from scrub.codec.kv.compiled import Cube, Numbers, Octets, Offsets, allocating
-from scrub.codec.kv.held_rows import HELD, HELD_END, PART, PART_END, SPAN, Room, Row, forget
-from scrub.codec.kv.integers import copy_octets
+from scrub.codec.kv.held_rows import Room, Row, forget, keep
 from scrub.codec.kv.judging import BadPair, bad_pair, noted
-from scrub.codec.kv.layouts import FAMILIES_FROM, FAMILIES_TO, FAMILY_ID, Layout, Tables
+from scrub.codec.kv.layouts import Layout, Tables, families_of
 from scrub.codec.kv.pair_writing import put_checksum, put_index_key, put_payload
 from scrub.codec.kv.pairs import FINE, INVALID, UNEXPECTED, Batch, examine
 
@@ -47,15 +47,14 @@ def decode(
 def _encode(
     held: Octets, placed: Cube, tables: Tables, index: int
 ) -> tuple[Octets, Offsets, Octets, Offsets]:
-    indexes, families = tables.indexes, tables.families
     rows, slots = placed.shape[0], placed.shape[1]
-    per_row = indexes[index, FAMILIES_TO] - indexes[index, FAMILIES_FROM]
-    spans = np.full((slots, SPAN), -1, dtype=np.int64)
+    first, last = families_of(index, tables)
+    spans = np.full((slots, field.SPAN), -1, dtype=np.int64)
     row_datums = Row(held, spans)
     out_keys = np.empty(64 * rows + 64, dtype=np.uint8)
     out_values = np.empty(64 * rows + 64, dtype=np.uint8)
-    key_ends = np.zeros(rows * per_row + 1, dtype=np.int64)
-    value_ends = np.zeros(rows * per_row + 1, dtype=np.int64)
+    key_ends = np.zeros(rows * (last - first) + 1, dtype=np.int64)
+    value_ends = np.zeros(rows * (last - first) + 1, dtype=np.int64)
     k = v = count = 0
     for row in range(rows):
         size = PAIR_ROOM
@@ -63,16 +62,16 @@ def _encode(
             for which in range(4):
                 spans[slot, which] = placed[row, slot, which]
             # An array's NULLs are bits here and bytes in a key; a value may repeat what a key has.
-            held_size = max(placed[row, slot, HELD_END] - placed[row, slot, HELD], 0)
+            held_size = max(placed[row, slot, field.HELD_END] - placed[row, slot, field.HELD], 0)
             size += 12 * held_size + 64
-            size += 12 * max(placed[row, slot, PART_END] - placed[row, slot, PART], 0)
-        for family in range(indexes[index, FAMILIES_FROM], indexes[index, FAMILIES_TO]):
+            size += 12 * max(placed[row, slot, field.PART_END] - placed[row, slot, field.PART], 0)
+        for family in range(first, last):
             out_keys = grown(out_keys, k, size)
             out_values = grown(out_values, v, size)
             end = put_payload(index, family, tables, row_datums, out_values, v + 4)
             if end < 0:
                 continue
-            family_id = families[family, FAMILY_ID]
+            family_id = tables.families[family, field.FAMILY_ID]
             after = put_index_key(index, family_id, tables, row_datums, out_keys, k)
             put_checksum(out_keys, k, after, out_values, v, end)
             k, v = after, end
@@ -83,11 +82,10 @@ def _encode(
 
 @allocating
 def _decode(batch: Batch, wanted: int, tables: Tables, room: Room) -> tuple[Octets, Cube, Numbers]:
-    held, spans = room.row.held, room.row.spans
-    pairs, most, slots = len(batch.key_offsets) - 1, len(room.out), len(spans)
+    spans, pairs, most = room.row.spans, len(batch.key_offsets) - 1, len(room.out)
     bad, bad_count = np.empty((0, 6), dtype=np.int64), 0
     kept = np.empty(64 * pairs + most, dtype=np.uint8)
-    placed = np.full((pairs, slots, 4), -1, dtype=np.int64)
+    placed = np.full((pairs, len(spans), 4), -1, dtype=np.int64)
     at = 0
     for pair in range(pairs):
         forget(spans)
@@ -98,10 +96,5 @@ def _decode(batch: Batch, wanted: int, tables: Tables, room: Room) -> tuple[Octe
         if verdict == UNEXPECTED or verdict == INVALID or index != wanted:
             continue
         kept = grown(kept, at, most)
-        for slot in range(slots):
-            for which in range(HELD, PART_END, 2):
-                if spans[slot, which] >= 0:
-                    after = copy_octets(held, spans[slot, which], spans[slot, which + 1], kept, at)
-                    placed[pair, slot, which], placed[pair, slot, which + 1] = at, after
-                    at = after
+        at = keep(room.row, kept, at, placed, pair)
     return kept[:at], placed, bad[:bad_count]

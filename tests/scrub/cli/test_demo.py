@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from scrub.app.selftest_and_demo import demo as run_demo
-from scrub.app.selftest_and_demo import repair_demo
 from scrub.app.selftest_and_demo import selftest as run_selftest
-from scrub.app.selftest_and_demo.demo import DemoLake, DemoResult
+from scrub.app.selftest_and_demo.demo import DemoLake, DemoRepair, DemoResult
 from scrub.app.selftest_and_demo.faults import NotPlanted
 from scrub.app.selftest_and_demo.key_values import DefectKey
-from scrub.app.selftest_and_demo.repair_demo import DemoRepair
 from scrub.app.selftest_and_demo.selftest import SelfTestResult
 from scrub.app.selftest_and_demo.verdicts import Trial
 from scrub.cli import main
@@ -54,7 +52,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> DemoResult:
         return replace(result, planted=planted, found={**planted, **result.found})
 
     monkeypatch.setattr(run_demo, "run_demo", fake)
-    monkeypatch.setattr(repair_demo, "repair_demo", lambda *_, **__: REPAIRED)
+    monkeypatch.setattr(run_demo, "repair_demo", lambda *_, **__: REPAIRED)
     return result
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from scrub import __version__
 from scrub.cli import main
-from scrub.cli.lazy_group import LazyCommand
+from scrub.cli.main import LazyCommand
 from scrub.errors import CatalogError, Mistake, ScrubError, StoreUnavailable
 
 HEAVY = (

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrub.codec.kv.held_rows import HELD
+from scrub.codec.kv.field import HELD
 from scrub.codec.kv.pairs import NONCANONICAL
 from scrub.codec.kv.rows import decode
 from scrub.stores.pair_rows import TABLE, Pair, PairRows

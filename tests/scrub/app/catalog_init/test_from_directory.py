@@ -42,6 +42,7 @@ ORDERS = pa.table(
         ]
     ),
 )
+LOWER = [email.lower() for email in ORDERS["email"].to_pylist()]
 
 
 @pytest.fixture
@@ -151,7 +152,7 @@ EVENTS = (
     .append_column("a b", pa.array([f" Word {row} " for row in range(ROWS)]))
 )
 DERIVED = {
-    "email_lower": ([e.lower() for e in ORDERS["email"].to_pylist()], pa.string(), "lower(email)"),
+    "email_lower": (LOWER, pa.string(), "lower(email)"),
     "mail": (ORDERS["email"].to_pylist(), pa.string(), "email"),
     "EMAIL_UP": ([e.upper() for e in ORDERS["email"].to_pylist()], pa.string(), "upper(email)"),
     "word": ([f"Word {row}" for row in range(ROWS)], pa.string(), "trim(`a b`)"),
@@ -193,9 +194,8 @@ def test_a_column_that_follows_from_another_is_offered_as_a_guess(lake: Path, na
 
 
 def test_a_relation_that_only_renames_is_offered_whatever_it_is_called(lake: Path) -> None:
-    lower = pa.array([email.lower() for email in ORDERS["email"].to_pylist()])
     delta(lake, "orders", ORDERS)
-    delta(lake, "email_lookup", pa.table({"email_lower": lower, "id": ORDERS["id"]}))
+    delta(lake, "email_lookup", pa.table({"email_lower": LOWER, "id": ORDERS["id"]}))
     _, catalog, text = init(lake)
     (column,) = catalog.tables["orders"].index("email_lookup").key
     assert column.source == "lower(email)"
@@ -203,7 +203,7 @@ def test_a_relation_that_only_renames_is_offered_whatever_it_is_called(lake: Pat
 
 
 def test_one_row_that_differs_ends_a_guess(lake: Path) -> None:
-    lower = [email.lower() for email in ORDERS["email"].to_pylist()]
+    lower = [*LOWER]
     lower[17] = "else"
     delta(lake, "orders", ORDERS)
     delta(lake, "orders__by_email", pa.table({"email_lower": lower, "id": ORDERS["id"]}))
@@ -292,9 +292,8 @@ def test_an_index_with_many_entries_too_many_is_an_index(lake: Path) -> None:
 
 
 def test_a_computed_column_may_have_the_name_of_the_one_it_is_made_from(lake: Path) -> None:
-    lower = pa.array([email.lower() for email in ORDERS["email"].to_pylist()])
     delta(lake, "orders", ORDERS)
-    delta(lake, "orders__by_email", pa.table({"email": lower, "id": ORDERS["id"]}))
+    delta(lake, "orders__by_email", pa.table({"email": LOWER, "id": ORDERS["id"]}))
     _, catalog, _ = init(lake)
     (column,) = catalog.tables["orders"].index("by_email").key
     assert (column.name, column.source) == ("email", "lower(email)")

@@ -11,9 +11,8 @@ import pytest
 from deltalake import DeltaTable
 
 from scrub.app.checking.tables import run_check
-from scrub.app.selftest_and_demo.demo import make_demo, run_demo
+from scrub.app.selftest_and_demo.demo import make_demo, repair_demo, run_demo
 from scrub.app.selftest_and_demo.demo_lake import make_orders, write_demo_catalog
-from scrub.app.selftest_and_demo.repair_demo import repair_demo
 from scrub.app.selftest_and_demo.table_copy import TableCopy
 from scrub.app.selftest_and_demo.verdicts import EngineReport
 from scrub.model.defect import PHYSICAL_KINDS, DefectKind

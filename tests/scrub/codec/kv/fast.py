@@ -24,16 +24,18 @@ from scrub.codec.kv import (
     pair_reading,
     pair_writing,
     pairs,
+    tags,
 )
 from scrub.codec.kv.datums import is_null, put_body_scalar, put_null
-from scrub.codec.kv.faults import TEXTS, Code
+from scrub.codec.kv.faults import Code
 from scrub.codec.kv.held_rows import Row as HeldRow
 from scrub.codec.kv.kinds import ARRAY, COLLATED, DECIMAL, kind_number
 from scrub.codec.kv.layouts import Layout, Tables, layout_of
-from scrub.codec.kv.python_datums import from_python, to_python
+from scrub.codec.kv.python_datums import to_python
 from scrub.codec.kv.rows import Datums
 from scrub.codec.kv.rows import encode as write_rows
 from scrub.model.kv import DatumKind, DatumType, KvIndex, KvTable
+from tests.scrub.codec.kv.held_datums import from_python
 from tests.scrub.codec.kv.reference_datums import Datum, Invalid, TupleEntry
 from tests.scrub.codec.kv.reference_pairs import Pair, Row
 
@@ -64,7 +66,7 @@ def no_fault() -> Any:
 
 def checked(position: int, fault: Any) -> int:
     if position < 0:
-        raise Invalid(int(fault[1]), TEXTS[Code(int(fault[0]))])
+        raise Invalid(int(fault[1]), Code(int(fault[0])).text)
     return int(position)
 
 
@@ -208,7 +210,7 @@ def decode_array_body(data: bytes, at: int, kind: DatumKind) -> list[Datum | Non
 def encode_tagged(delta: int, datum: Datum | None, datum_type: DatumType) -> bytes:
     if datum is None:
         out = room(16)
-        return bytes(out[: anydatum.put_tag(delta, anydatum.NULL_TYPE, out, 0)])
+        return bytes(out[: tags.put_tag(delta, tags.NULL_TYPE, out, 0)])
     held, kind = in_value(datum, datum_type), kind_number(datum_type)
     out = room(len(held))
     return bytes(out[: anydatum.put_tagged(kind, delta, octets(held), 0, len(held), out, 0)])
@@ -226,10 +228,10 @@ def decode_tuple(data: bytes, at: int, types: Mapping[int, DatumType]) -> list[T
     """Of columns without a known type only the ids: the codec passes over them."""
     source, fault, entries, column = octets(data), no_fault(), [], 0
     while at < len(data):
-        delta, number, body = anydatum.read_tag(source, at, len(data), fault)
+        delta, number, body = tags.read_tag(source, at, len(data), fault)
         at = checked(body, fault)
         column += delta
-        if number == anydatum.NULL_TYPE:
+        if number == tags.NULL_TYPE:
             entries.append(TupleEntry(column, None, True))
         elif column not in types:
             at = checked(anydatum.skip_tagged(number, source, at, len(data), fault), fault)
@@ -284,7 +286,7 @@ def decode_value(key: bytes, value: bytes) -> bytes:
     fault = no_fault()
     start = checked(pair_reading.payload(octets(value), 0, len(value), fault), fault)
     if value[start - 4 : start] not in (bytes(4), big_endian(4, checksum(key, value[start:]))):
-        raise Invalid(start - 4, TEXTS[Code.CHECKSUM])
+        raise Invalid(start - 4, Code.CHECKSUM.text)
     return value[start:]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scrub.catalog.kv import parse_datum_type
+from scrub.catalog.kv_types import parse_datum_type
 from scrub.codec.kv.entries import Entries, entries
 from scrub.codec.kv.faults import Code
 from scrub.model.kv import DatumKind, DatumType, Family, KeyPart, KvColumn, KvIndex, KvTable, Rule

@@ -6,6 +6,7 @@ without bytes. Damaged pairs must be judged, whatever they hold.
 """
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -29,6 +30,8 @@ from tests.scrub.codec.kv.reference_datums import (
     is_composite,
 )
 from tests.scrub.codec.kv.reference_pairs import (
+    Pair,
+    Row,
     classify_pair,
     decode_mvcc,
     decode_value,
@@ -60,6 +63,9 @@ from tests.scrub.codec.kv.strategies import (
 def name_of(datum_type: DatumType) -> str:
     return datum_type.kind + (f"-{datum_type.element}" if datum_type.element else "")
 
+
+Encode = Callable[[Datum | None, DatumType, bool], bytes]
+Decode = Callable[[bytes, int, DatumType, bool], tuple[Datum | None, int]]
 
 FAULTS = {
     None,
@@ -106,6 +112,29 @@ def sign(first: object, second: object) -> int:
     return 0 if first == second else -1 if first < second else 1  # type: ignore[operator]
 
 
+def demand_that_keys_sort(
+    encode: Encode, datum_type: DatumType, descending: bool, data: st.DataObject
+) -> None:
+    first, second = data.draw(st.tuples(*[st.none() | datums(datum_type)] * 2))
+    expected = sign(order_of(first, datum_type), order_of(second, datum_type))
+    keys = [encode(datum, datum_type, descending) for datum in (first, second)]
+    assert sign(*keys) == (-expected if descending else expected)
+
+
+def demand_that_primary_keys_sort(
+    encode: Callable[[KvTable, Row], list[Pair]], data: st.DataObject
+) -> None:
+    table = data.draw(tables())
+    both = data.draw(rows(table)), data.draw(rows(table))
+    expected = 0
+    for part in table.primary_key:
+        datum_type = table.by_id[part.column].type
+        order = sign(*(order_of(row[part.column], datum_type) for row in both))
+        expected = expected or (-order if part.descending else order)
+    first, second = (encode(table, row)[0][0] for row in both)
+    assert sign(first, second) == expected
+
+
 @DIRECTIONS
 @EACH_KEY_TYPE
 @given(data=st.data())
@@ -113,28 +142,29 @@ def sign(first: object, second: object) -> int:
 def test_keys_sort_as_their_datums_do(
     datum_type: DatumType, descending: bool, data: st.DataObject
 ) -> None:
-    first, second = data.draw(st.tuples(*[st.none() | datums(datum_type)] * 2))
-    expected = sign(order_of(first, datum_type), order_of(second, datum_type))
-    keys = [encode_key(datum, datum_type, descending) for datum in (first, second)]
-    assert sign(*keys) == (-expected if descending else expected)
+    demand_that_keys_sort(encode_key, datum_type, descending, data)
 
 
 @given(st.data())
 @settings(max_examples=60)
 def test_primary_keys_sort_as_their_rows_do(data: st.DataObject) -> None:
-    table = data.draw(tables())
-    first, second = data.draw(rows(table)), data.draw(rows(table))
-    expected = 0
-    for part in table.primary_key:
-        datum_type = table.by_id[part.column].type
-        order = sign(
-            order_of(first[part.column], datum_type), order_of(second[part.column], datum_type)
-        )
-        expected = expected or (-order if part.descending else order)
-    assert sign(encode_row(table, first)[0][0], encode_row(table, second)[0][0]) == expected
+    demand_that_primary_keys_sort(encode_row, data)
 
 
 # ----------------------------------------------------------------------------- round trips
+
+
+def demand_that_a_key_reads_back(
+    encode: Encode, decode: Decode, datum_type: DatumType, descending: bool, data: st.DataObject
+) -> tuple[Datum | None, bytes]:
+    """Between other bytes; gives the datum and its key."""
+    datum = data.draw(st.none() | datums(datum_type))
+    before, behind = data.draw(st.binary(max_size=3)), data.draw(st.binary(max_size=3))
+    key = encode(datum, datum_type, descending)
+    decoded, end = decode(before + key + behind, len(before), datum_type, descending)
+    assert end == len(before) + len(key)
+    assert identity(decoded) == identity(as_keys_tell_it(datum, datum_type))
+    return datum, key
 
 
 @DIRECTIONS
@@ -142,12 +172,7 @@ def test_primary_keys_sort_as_their_rows_do(data: st.DataObject) -> None:
 @given(data=st.data())
 @settings(max_examples=20)
 def test_a_key_reads_back(datum_type: DatumType, descending: bool, data: st.DataObject) -> None:
-    datum = data.draw(st.none() | datums(datum_type))
-    before, behind = data.draw(st.binary(max_size=3)), data.draw(st.binary(max_size=3))
-    key = encode_key(datum, datum_type, descending)
-    decoded, end = decode_key(before + key + behind, len(before), datum_type, descending)
-    assert end == len(before) + len(key)
-    assert identity(decoded) == identity(as_keys_tell_it(datum, datum_type))
+    demand_that_a_key_reads_back(encode_key, decode_key, datum_type, descending, data)
 
 
 @EACH_TYPE
