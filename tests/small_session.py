@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OPTIONS = "SPARK_SUBMIT_OPTS"
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def have_quick_jvms() -> None:
@@ -19,7 +19,7 @@ def have_quick_jvms() -> None:
     Java's second compiler and its parallel collector take more of two cores than they give back
     before a test is over. No command line and no result tells the difference.
     """
-    os.environ[_OPTIONS] = f"{os.environ.get(_OPTIONS, '')} {_QUICK}".strip()
+    os.environ[_OPTIONS] = f"{os.environ.get(_OPTIONS, '')} {QUICK}".strip()
 
 
 def interpreting_plans() -> dict[str, str]:
