@@ -57,8 +57,8 @@ test: setup ## lint and every test; what CI runs
 fuzz: setup ## mutate a million pairs and compare every verdict with the reference
 	$(BIN)/python -m tests.scrub.codec.kv.fuzz $(FUZZ_ARGS)
 
-# What the suite shows with few trials, with many: SCRUB_EVERY_TRIAL=1 checks twice as many random
-# tables by every engine and strategy, SCRUB_INTERLEAVINGS is "of the model,of PostgreSQL".
+# What the suite shows with few trials, with many: SCRUB_EVERY_TRIAL=1 checks three times as many
+# random tables by every engine and strategy, SCRUB_INTERLEAVINGS is "of the model,of PostgreSQL".
 torture: setup ## every campaign at length: trials, interleavings, kills under load; needs an hour
 	SCRUB_EVERY_TRIAL=1 $(BIN)/pytest -q tests/checks/test_detection.py
 	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_state_machine.py

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all tests share: one Spark session, and the marker of tests that need none."""
 
-import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from tests.small_session import have_quick_jvms, small_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Compiling a loop for the first time takes longer than any deadline of a single example.
 settings.register_profile("scrub", deadline=None)
 settings.load_profile("scrub")
+have_quick_jvms()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,31 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """A small local session, shared because starting one takes seconds."""
-    from pyspark.sql import SparkSession
-
-    from scrub.spark.class_archive import using_archive
-    from scrub.spark.launching import ended_if_interrupted
-    from scrub.spark.session_settings import JAVA_OPTIONS
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    home = tmp_path_factory.mktemp("spark")
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .appName("scrub tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        # Plans of tiny tables run once: compiling them costs more than running them. Commands that
-        # tests start as processes of their own have Spark's settings as they come.
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
-        .config(JAVA_OPTIONS, " ".join(using_archive()))
-        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
-    )
-    with ended_if_interrupted():
-        session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
+    session = small_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tests.builders import delta_lake, entries_of, orders, parquet_lake
+from tests.small_session import QUICK, interpreting_plans
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -27,13 +28,13 @@ def damaged_lake(directory: Path) -> Path:
     return delta_lake(directory, rows, pa.concat_tables([entries, extra]))
 
 
-def run(*arguments: str, **options: Any) -> tuple[int, dict[str, Any]]:
+def run(*arguments: str, **variables: str) -> tuple[int, dict[str, Any]]:
     finished = subprocess.run(
         [*SCRUB, "check", "table", "orders", "--format", "json", *arguments],
         capture_output=True,
         text=True,
         check=False,
-        **options,
+        env=os.environ | interpreting_plans() | variables,
     )
     assert finished.stdout, finished.stderr
     return finished.returncode, json.loads(finished.stdout)
@@ -48,7 +49,9 @@ def assert_finds_both(code: int, result: dict[str, Any]) -> None:
 def test_executors_of_their_own(tmp_path: Path) -> None:
     catalog = damaged_lake(tmp_path)
     code, result = run(
-        "--catalog", str(catalog), "--master", "local-cluster[2,1,1024]", "--engine", "native"
+        *("--catalog", str(catalog), "--engine", "native"),
+        *("--master", "local-cluster[2,1,1024]"),
+        *("--conf", f"spark.executor.extraJavaOptions={QUICK}"),
     )
     assert_finds_both(code, result)
     assert result["tables"][0]["checks"][0]["engine"] == "native"
@@ -65,9 +68,11 @@ def test_executors_without_scrub_are_found_out_by_the_canary(tmp_path: Path) -> 
     bare = tmp_path / "bare-python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     catalog = damaged_lake(tmp_path)
-    environment = os.environ | {"PYSPARK_PYTHON": str(bare / "bin" / "python")}
-    environment |= {"PYSPARK_DRIVER_PYTHON": sys.executable}
-    code, result = run("--catalog", str(catalog), "--master", "local[2]", env=environment)
+    pythons = {
+        "PYSPARK_PYTHON": str(bare / "bin" / "python"),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    code, result = run("--catalog", str(catalog), "--master", "local[2]", **pythons)
     assert_finds_both(code, result)
     assert result["tables"][0]["checks"][0]["engine"] == "sql"
     assert "canary" in json.dumps(result)

@@ -109,6 +109,7 @@ def test_a_corruption_that_touches_nothing_fails(step: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 @pytest.mark.parametrize(
     "name", [n for n in NAMES if "error" not in read_scenario(FOLDERS / n).expected]

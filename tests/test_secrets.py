@@ -202,6 +202,7 @@ def ran(folder: Path, commands: Iterable[Sequence[str]], planted: str = "") -> R
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_no_secret_is_left_anywhere(catalog: Path, database: Database, tmp_path: Path) -> None:
     listed = [
         [

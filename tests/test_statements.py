@@ -167,6 +167,9 @@ def shop(server: LoggingServer) -> Iterator[tuple[Database, Database]]:
         owner.run("REASSIGN OWNED BY walker TO postgres", "DROP ROLE walker")
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")  # which all commands borrow
 def test_no_statement_calls_a_look_alike(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table of pairs whose columns can be wrong in every way: never NULL, of few digits, of text."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from scrub.model.kv import KvTable
-from tests.checks.pairs.pair_ground import Pair, stored, table_of, write_catalog
+from scrub.model.result import RunResult
+from tests.checks.pairs.pair_ground import (
+    ONE_FAMILY,
+    Pair,
+    checked,
+    stored,
+    table_of,
+    write_catalog,
+    write_pairs,
+)
 from tests.scrub.codec.kv.reference_pairs import encode_entry, encode_row, encode_value
 
 COLUMNS = {
@@ -23,6 +32,7 @@ INDEXES = {
 }
 NAMES_APART: dict[str, Any] = {"names": {"id": 1, "columns": ["name"]}}
 NOTES_APART: dict[str, Any] = {"notes": {"id": 1, "columns": ["note"]}}
+_AS_IT_IS: Mapping[int, Any] = {}
 
 
 def goods(number: int) -> dict[int, Any]:
@@ -35,37 +45,59 @@ def goods(number: int) -> dict[int, Any]:
     }
 
 
-def goods_catalog(directory: Path, families: dict[str, Any], **more: Any) -> tuple[Path, KvTable]:
-    told = {"columns": COLUMNS, "indexes": INDEXES} | more
-    catalog = write_catalog(directory, families, **told)
-    return catalog, table_of(catalog)
+def goods_catalog(directory: Path, families: dict[str, Any], **more: Any) -> Path:
+    return write_catalog(directory, families, **{"columns": COLUMNS, "indexes": INDEXES} | more)
 
 
-def row_pairs(table: KvTable, row: dict[int, Any]) -> list[Pair]:
-    return stored(encode_row(table, row))
+class Stock:
+    """The goods with all their pairs, right ones, which are then damaged and checked."""
 
+    def __init__(
+        self,
+        directory: Path,
+        families: dict[str, Any] = ONE_FAMILY,
+        *,
+        rows: int = 60,
+        catalog: Path | None = None,
+        **told: Any,
+    ) -> None:
+        self.directory = directory
+        self.catalog = catalog or goods_catalog(directory, families, **told)
+        self.table = table_of(self.catalog)
+        self.pairs: dict[str, list[Pair]] = {"primary": []}  # and those of each index
+        self.pairs |= {index.name: [] for index in self.table.indexes}
+        for number in range(1, rows + 1):
+            self.add(goods(number), *INDEXES)
 
-def entry_pairs(table: KvTable, index: str, row: dict[int, Any]) -> list[Pair]:
-    (of,) = (one for one in table.indexes if one.name == index)
-    return stored(encode_entry(table, of, row))
+    def add(self, row: dict[int, Any], *indexes: str) -> None:
+        """The pairs of a row, and of its entries in some indexes."""
+        self.pairs["primary"] += stored(encode_row(self.table, row))
+        for name in indexes:
+            self.pairs[name] += self._entry(name, row)
 
+    def row(self, number: int, other: Mapping[int, Any] = _AS_IT_IS) -> list[Pair]:
+        """The pairs of a row, which may have other values."""
+        return stored(encode_row(self.table, {**goods(number), **other}))
 
-def goods_pairs(table: KvTable, rows: int = 60) -> dict[str, list[Pair]]:
-    """Pairs of the table (`primary`) and of each index, all of them right."""
-    found: dict[str, list[Pair]] = {"primary": []}
-    for number in range(1, rows + 1):
-        found["primary"] += row_pairs(table, goods(number))
-        for index in table.indexes:
-            found.setdefault(index.name, [])
-            found[index.name] += entry_pairs(table, index.name, goods(number))
-    return found
+    def entry(self, index: str, number: int, other: Mapping[int, Any] = _AS_IT_IS) -> list[Pair]:
+        """The pairs of its entry in an index."""
+        return self._entry(index, {**goods(number), **other})
 
+    def _entry(self, name: str, row: dict[int, Any]) -> list[Pair]:
+        (index,) = (one for one in self.table.indexes if one.name == name)
+        return stored(encode_entry(self.table, index, row))
 
-def exchange(pairs: list[Pair], old: list[Pair], new: list[Pair]) -> None:
-    """Other pairs in the place of some."""
-    for pair in old:
-        pairs.remove(pair)
-    pairs += new
+    def exchange(self, where: str, old: list[Pair], new: list[Pair]) -> None:
+        """Other pairs in the place of some."""
+        for pair in old:
+            self.pairs[where].remove(pair)
+        self.pairs[where] += new
+
+    def check(self, spark: Any, **asked: Any) -> RunResult:
+        """Check the pairs, which are written unless they have been."""
+        if not (self.directory / "pairs").exists():
+            write_pairs(self.directory, self.pairs)
+        return checked(self.catalog, spark, **asked)
 
 
 def under(key: bytes, pair: Pair) -> Pair:

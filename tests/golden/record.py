@@ -22,6 +22,7 @@ from tests.golden.normalising import Normaliser
 from tests.golden.places import Place
 from tests.golden.running import Run, readable, run_command
 from tests.golden.runs import GROUPS
+from tests.small_session import have_quick_jvms, small_session
 
 EXPECTED = Path(__file__).parent / "expected"
 _UNDO = re.compile(r'(?:scrub undo |"run": ")([0-9a-f]{12})\b')
@@ -130,10 +131,11 @@ def _settings(root: Path) -> Iterator[None]:
     """An environment that no machine changes, and one Spark session that all runs borrow."""
     before = dict(os.environ), Path.cwd()
     os.environ |= {"SCRUB_STATE_DIR": str(root / "state"), "COLUMNS": "100", "TERM": "dumb"}
-    os.environ |= {"TZ": "UTC", "PYSPARK_PYTHON": sys.executable}
+    os.environ["TZ"] = "UTC"
+    have_quick_jvms()
     time.tzset()
     os.chdir(root)
-    session = _session(root)
+    session = small_session(root, time_zone="UTC")
     try:
         yield
     finally:
@@ -141,26 +143,6 @@ def _settings(root: Path) -> Iterator[None]:
         os.chdir(before[1])
         os.environ.clear()
         os.environ.update(before[0])
-
-
-def _session(root: Path) -> Any:
-    from pyspark.sql import SparkSession
-
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("scrub golden set")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", str(root / "warehouse"))
-        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={root} -Duser.timezone=UTC")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    return session
 
 
 def _say(line: str) -> None:

@@ -13,28 +13,15 @@ from scrub.model.request import Engine
 from scrub.model.result import RunResult, Status
 from tests.checks.damaged_ground import (
     COLUMNS,
-    INDEXES,
     NAMES_APART,
     NOTES_APART,
-    entry_pairs,
-    exchange,
+    Stock,
     goods,
     goods_catalog,
-    goods_pairs,
     padded,
-    row_pairs,
     under,
 )
-from tests.checks.pairs.pair_ground import (
-    ONE_FAMILY,
-    Pair,
-    checked,
-    counts,
-    outcome_of,
-    table_of,
-    write_file,
-    write_pairs,
-)
+from tests.checks.pairs.pair_ground import ONE_FAMILY, counts, outcome_of, write_file
 from tests.scrub.codec.kv.reference_pairs import encode_value
 
 pytestmark = pytest.mark.spark
@@ -68,12 +55,10 @@ def test_a_row_that_lost_its_value_is_told_and_its_entries_are_undecided(
     tmp_path: Path, spark: Any, engine: Engine, lost: bytes | None
 ) -> None:
     """Taken for a row that is gone, its entries would be dangling: all that is left of it."""
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
-    of_row = row_pairs(table, goods(7))
-    exchange(pairs["primary"], of_row, [(of_row[0][0], lost)])  # type: ignore[list-item]
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine)
+    stock = Stock(tmp_path)
+    of_row = stock.row(7)
+    stock.exchange("primary", of_row, [(of_row[0][0], lost)])  # type: ignore[list-item]
+    result = stock.check(spark, engine=engine)
     assert found_in(result) == {
         None: ({DefectKind.INVALID_ENCODING: 1}, 0),
         "by_code": (CLEAN, 1),
@@ -88,12 +73,10 @@ def test_a_row_that_lost_its_value_is_told_and_its_entries_are_undecided(
 def test_an_entry_that_lost_its_value_is_missing(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
-    of_entry = entry_pairs(table, "by_price", goods(7))
-    exchange(pairs["by_price"], of_entry, [(of_entry[0][0], b"")])
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine)
+    stock = Stock(tmp_path)
+    of_entry = stock.entry("by_price", 7)
+    stock.exchange("by_price", of_entry, [(of_entry[0][0], b"")])
+    result = stock.check(spark, engine=engine)
     assert one(result, DefectKind.MISSING).index == "by_price"
     assert result.defects_total == 1
 
@@ -105,12 +88,10 @@ def test_an_entry_that_lost_its_value_is_missing(
 def test_null_where_there_is_none_is_told_with_its_row_and_hides_no_missing_entry(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
-    exchange(pairs["primary"], row_pairs(table, goods(7)), row_pairs(table, goods(7) | {3: None}))
-    exchange(pairs["by_code"], entry_pairs(table, "by_code", goods(7)), [])
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine)
+    stock = Stock(tmp_path)
+    stock.exchange("primary", stock.row(7), stock.row(7, {3: None}))
+    stock.exchange("by_code", stock.entry("by_code", 7), [])
+    result = stock.check(spark, engine=engine)
     assert found_in(result) == {
         None: ({DefectKind.NULL_VIOLATION: 1}, 0),
         "by_code": ({DefectKind.MISSING: 1}, 0),
@@ -128,15 +109,13 @@ def test_null_where_there_is_none_is_told_with_its_row_and_hides_no_missing_entr
 def test_null_in_an_entry_where_there_is_none_is_told_and_the_row_is_right(
     tmp_path: Path, spark: Any
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
-    exchange(
-        pairs["by_name"],
-        entry_pairs(table, "by_name", goods(7)),
-        entry_pairs(table, "by_name", goods(7) | {3: None}),
+    stock = Stock(tmp_path)
+    stock.exchange(
+        "by_name",
+        stock.entry("by_name", 7),
+        stock.entry("by_name", 7, {3: None}),
     )
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark)
+    result = stock.check(spark)
     wrong = {DefectKind.MISSING: 1, DefectKind.DANGLING: 1}
     assert found_in(result)["by_name"] == (wrong, 0)
     absent = one(result, DefectKind.NULL_VIOLATION)
@@ -147,11 +126,9 @@ def test_null_in_an_entry_where_there_is_none_is_told_and_the_row_is_right(
 def test_a_lost_family_of_a_column_that_is_never_null_is_told_and_its_entry_undecided(
     tmp_path: Path, spark: Any, checks: tuple[str, ...]
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, NAMES_APART)
-    pairs = goods_pairs(table)
-    exchange(pairs["primary"], row_pairs(table, goods(7))[1:], [])
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, checks=checks)
+    stock = Stock(tmp_path, NAMES_APART)
+    stock.exchange("primary", stock.row(7)[1:], [])
+    result = stock.check(spark, checks=checks)
     expected: dict[str | None, Any] = dict.fromkeys(OF_INDEXES, (CLEAN, 0))
     expected["by_name"] = (CLEAN, 1)
     if "physical" in checks:
@@ -166,11 +143,9 @@ def test_a_lost_family_of_a_column_that_is_never_null_is_told_and_its_entry_unde
 def test_a_row_without_its_first_family_proves_nothing_about_its_entries(
     tmp_path: Path, spark: Any
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, NAMES_APART)
-    pairs = goods_pairs(table)
-    exchange(pairs["primary"], row_pairs(table, goods(7))[:1], [])
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark)
+    stock = Stock(tmp_path, NAMES_APART)
+    stock.exchange("primary", stock.row(7)[:1], [])
+    result = stock.check(spark)
     assert found_in(result) == {None: ({DefectKind.MISSING_FAMILY: 1}, 0)} | dict.fromkeys(
         OF_INDEXES, (CLEAN, 1)
     )
@@ -182,14 +157,12 @@ def test_entries_of_a_row_of_which_one_family_cannot_be_read_are_not_blamed(
     tmp_path: Path, spark: Any, spoil: str
 ) -> None:
     """A pair that nobody can read may be the family that a row lacks, which then is no NULL."""
-    catalog, table = goods_catalog(tmp_path, NOTES_APART)
-    pairs = goods_pairs(table)
-    (key, value) = row_pairs(table, goods(7))[1]
+    stock = Stock(tmp_path, NOTES_APART)
+    (key, value) = stock.row(7)[1]
     bad = (key + b"\x00", value) if spoil == "key" else (key, value[:-1] + b"?")
-    exchange(pairs["primary"], [(key, value)], [bad])
-    exchange(pairs["by_code"], entry_pairs(table, "by_code", goods(9)), [])
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark)
+    stock.exchange("primary", [(key, value)], [bad])
+    stock.exchange("by_code", stock.entry("by_code", 9), [])
+    result = stock.check(spark)
     assert counts(result)[None] == {DefectKind.INVALID_ENCODING: 1}
     assert counts(result)["by_price"] == CLEAN
     assert outcome_of(result, "by_price").undecided == 1
@@ -212,13 +185,11 @@ UNFIT: dict[int, tuple[int, Any, str]] = {  # by row: a column, its value, and h
 def test_values_out_of_their_column_s_type_are_told_and_their_entries_are_undecided(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
+    stock = Stock(tmp_path)
     for number, (column, value, _) in UNFIT.items():
-        bad = row_pairs(table, goods(number) | {column: value})
-        exchange(pairs["primary"], row_pairs(table, goods(number)), bad)
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine)
+        bad = stock.row(number, {column: value})
+        stock.exchange("primary", stock.row(number), bad)
+    result = stock.check(spark, engine=engine)
     assert found_in(result) == {
         None: ({DefectKind.INVALID_ENCODING: 5}, 0),
         "by_code": (CLEAN, 2),
@@ -228,13 +199,12 @@ def test_values_out_of_their_column_s_type_are_told_and_their_entries_are_undeci
     by_row = {d.primary_key["id"]: d for d in result.defects if d.primary_key}
     assert sorted(by_row) == sorted(UNFIT)
     for number, (column, _, shown) in UNFIT.items():
-        assert by_row[number].column == table.by_id[column].name
+        assert by_row[number].column == stock.table.by_id[column].name
         assert shown in by_row[number].detail
 
 
 def test_values_that_just_fit_are_sound(tmp_path: Path, spark: Any) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table, 3)
+    stock = Stock(tmp_path, rows=3)
     for number, more in enumerate(
         [
             {2: 32_767, 3: "\U0010ffff é".encode(), 4: Decimal("99.99")},
@@ -246,12 +216,8 @@ def test_values_that_just_fit_are_sound(tmp_path: Path, spark: Any) -> None:
         ],
         start=10,
     ):
-        row = goods(number) | more
-        pairs["primary"] += row_pairs(table, row)
-        for index in OF_INDEXES:
-            pairs[index] += entry_pairs(table, index, row)
-    write_pairs(tmp_path, pairs)
-    assert checked(catalog, spark).status is Status.CLEAN
+        stock.add(goods(number) | more, *OF_INDEXES)
+    assert stock.check(spark).status is Status.CLEAN
 
 
 # Rows whose two halves disagree
@@ -265,14 +231,12 @@ PRICED = {"columns": COLUMNS | {"price": {"type": "decimal(4,2)", "nullable": Fa
 def test_a_row_whose_key_and_value_disagree_proves_nothing_about_its_entries(
     tmp_path: Path, spark: Any, engine: Engine, checks: tuple[str, ...]
 ) -> None:
-    catalog, table = priced_catalog(tmp_path)
-    pairs = goods_pairs(table)
-    (sound,) = row_pairs(table, goods(7))
-    (other,) = row_pairs(table, goods(7) | {4: Decimal("0.80")})
-    exchange(pairs["primary"], [sound], [under(sound[0], other)])
-    exchange(pairs["by_code"], entry_pairs(table, "by_code", goods(9)), [])
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine, checks=checks)
+    stock = Stock(tmp_path, catalog=priced_catalog(tmp_path))
+    (sound,) = stock.row(7)
+    (other,) = stock.row(7, {4: Decimal("0.80")})
+    stock.exchange("primary", [sound], [under(sound[0], other)])
+    stock.exchange("by_code", stock.entry("by_code", 9), [])
+    result = stock.check(spark, engine=engine, checks=checks)
     expected: dict[str | None, Any] = dict.fromkeys(OF_INDEXES[1:], (CLEAN, 1))
     expected["by_code"] = ({DefectKind.MISSING: 1}, 1)
     if "physical" in checks:
@@ -283,15 +247,15 @@ def test_a_row_whose_key_and_value_disagree_proves_nothing_about_its_entries(
     assert found_in(result) == expected
 
 
-def priced_catalog(directory: Path) -> tuple[Path, Any]:
+def priced_catalog(directory: Path) -> Path:
     """The price in the primary key: of a decimal, the value tells what the key does not."""
-    catalog, _ = goods_catalog(directory, ONE_FAMILY, **PRICED)
+    catalog = goods_catalog(directory, ONE_FAMILY, **PRICED)
     document = json.loads(catalog.read_text())
     document["tables"]["pairs"]["primary_key"] = ["price", "id"]
     document["tables"]["pairs"]["indexes"]["by_price"]["columns"] = ["note"]
     document["tables"]["pairs"]["indexes"]["by_price"]["storing"] = []
     catalog.write_text(json.dumps(document))
-    return catalog, table_of(catalog)
+    return catalog
 
 
 # Keys
@@ -301,20 +265,18 @@ def priced_catalog(directory: Path) -> tuple[Path, Any]:
 def test_an_entry_under_a_key_that_no_lookup_finds_is_dangling_and_its_own_is_missing(
     tmp_path: Path, spark: Any, engine: Engine, spoil: str
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
-    (right,) = entry_pairs(table, "by_code", goods(7))
+    stock = Stock(tmp_path)
+    (right,) = stock.entry("by_code", 7)
     key = padded(right[0]) if spoil == "padded" else right[0] + b"\x00"
-    exchange(pairs["by_code"], [right], [under(key, right)])
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine, checks=("index",))
+    stock.exchange("by_code", [right], [under(key, right)])
+    result = stock.check(spark, engine=engine, checks=("index",))
     wrong = {DefectKind.MISSING: 1, DefectKind.DANGLING: 1}
     assert found_in(result)["by_code"] == (wrong, 0)
     assert one(result, DefectKind.MISSING).primary_key == {"id": 7}
     dangling = one(result, DefectKind.DANGLING)
     assert dangling.key_hex == key.hex()
     assert lacks_no_key(result)
-    physical = counts(checked(catalog, spark, engine=engine, checks=("physical",)))
+    physical = counts(stock.check(spark, engine=engine, checks=("physical",)))
     kind = DefectKind.NONCANONICAL if spoil == "padded" else DefectKind.INVALID_ENCODING
     assert physical == {None: {kind: 1}}
 
@@ -323,15 +285,13 @@ def test_an_entry_under_a_key_that_no_lookup_finds_is_dangling_and_its_own_is_mi
 def test_a_unique_entry_that_belongs_to_another_row_is_missing_and_dangling(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
-    exchange(
-        pairs["by_name"],
-        entry_pairs(table, "by_name", goods(4)),
-        entry_pairs(table, "by_name", goods(4) | {1: 999}),
+    stock = Stock(tmp_path)
+    stock.exchange(
+        "by_name",
+        stock.entry("by_name", 4),
+        stock.entry("by_name", 4, {1: 999}),
     )
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine)
+    result = stock.check(spark, engine=engine)
     wrong = {DefectKind.MISSING: 1, DefectKind.DANGLING: 1}
     assert counts(result) == dict.fromkeys((None, *OF_INDEXES), CLEAN) | {"by_name": wrong}
     assert one(result, DefectKind.MISSING).primary_key == {"id": 4}
@@ -342,30 +302,18 @@ def test_a_unique_entry_that_belongs_to_another_row_is_missing_and_dangling(
 def test_rows_that_share_a_unique_key_of_which_neither_has_an_entry_are_named(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
-    twin = goods(80) | {3: goods(4)[3]}
-    pairs["primary"] += row_pairs(table, twin)
-    for index in ("by_code", "by_price"):
-        pairs[index] += entry_pairs(table, index, twin)
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine)
+    stock = Stock(tmp_path)
+    stock.add(goods(80) | {3: goods(4)[3]}, "by_code", "by_price")
+    result = stock.check(spark, engine=engine)
     assert counts(result)["by_name"] == {DefectKind.UNIQUE_VIOLATION: 2}
-    for pair in entry_pairs(table, "by_name", goods(4)):
-        pairs["by_name"].remove(pair)
+    for pair in stock.entry("by_name", 4):
+        stock.pairs["by_name"].remove(pair)
     (tmp_path / "pairs").rename(tmp_path / "before")
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine)
+    result = stock.check(spark, engine=engine)
     assert counts(result)["by_name"] == {DefectKind.UNIQUE_VIOLATION: 2, DefectKind.MISSING: 2}
 
 
 # The same key twice
-
-
-def copied(table: Any, pairs: dict[str, list[Pair]], number: int, *indexes: str) -> None:
-    pairs["primary"] += row_pairs(table, goods(number))
-    for index in indexes:
-        pairs[index] += entry_pairs(table, index, goods(number))
 
 
 @pytest.mark.parametrize(
@@ -379,14 +327,12 @@ def test_the_same_key_twice_is_told_whether_its_entries_are_too_or_not(
     families: dict[str, Any],
     engine: Engine,
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, families)
-    pairs = goods_pairs(table)
-    copied(table, pairs, 7)
-    copied(table, pairs, 9, "by_code", "by_name")
-    write_pairs(tmp_path, pairs)
+    stock = Stock(tmp_path, families)
+    stock.add(goods(7))
+    stock.add(goods(9), "by_code", "by_name")
     twice = {DefectKind.DUPLICATE_KEY: 2}
     entry_twice = {DefectKind.DUPLICATE_ENTRY: 1}
-    result = checked(catalog, spark, engine=engine)
+    result = stock.check(spark, engine=engine)
     assert found_in(result) == {
         None: (twice, 0),
         "by_code": (entry_twice, 0),
@@ -399,12 +345,10 @@ def test_the_same_key_twice_is_told_whether_its_entries_are_too_or_not(
     assert (of_entry.primary_key, of_entry.index_key) == ({"id": 9}, {"code": 9})
     if engine is not Engine.NATIVE:
         return
-    monkeypatch.setattr(
-        "checks.pairs.beside.ROWS_MAX", 0
-    )  # as if they were too many for the driver
-    alone = checked(catalog, spark, checks=("physical",))
+    monkeypatch.setattr("checks.pairs.beside.ROWS_MAX", 0)  # as if the driver had no room
+    alone = stock.check(spark, checks=("physical",))
     assert counts(alone) == {None: twice | {DefectKind.DUPLICATE_ENTRY: 2}}
-    of_index = checked(catalog, spark, checks=("index",), indexes=("by_price",))
+    of_index = stock.check(spark, checks=("index",), indexes=("by_price",))
     assert counts(of_index) == {"by_price": twice}
 
 
@@ -415,12 +359,10 @@ def test_the_same_key_twice_is_told_whether_its_entries_are_too_or_not(
 def test_a_row_that_is_there_twice_and_differs_proves_nothing_about_its_entries(
     tmp_path: Path, spark: Any, families: dict[str, Any], engine: Engine
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, families)
-    pairs = goods_pairs(table)
-    pairs["primary"] += row_pairs(table, goods(7) | {2: 55})[:1]
-    exchange(pairs["by_code"], entry_pairs(table, "by_code", goods(9)), [])
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine)
+    stock = Stock(tmp_path, families)
+    stock.pairs["primary"] += stock.row(7, {2: 55})[:1]
+    stock.exchange("by_code", stock.entry("by_code", 9), [])
+    result = stock.check(spark, engine=engine)
     assert counts(result)[None] == {DefectKind.DUPLICATE_KEY: 1}
     assert counts(result)["by_code"] == {DefectKind.MISSING: 1}
     assert one(result, DefectKind.MISSING).primary_key == {"id": 9}
@@ -431,12 +373,10 @@ def test_a_row_that_is_there_twice_and_differs_proves_nothing_about_its_entries(
 def test_a_row_under_two_spellings_of_its_key_is_not_clean_for_the_index_check(
     tmp_path: Path, spark: Any
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
-    (right,) = row_pairs(table, goods(7))
-    pairs["primary"].append(under(padded(right[0]), right))
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, checks=("index",))
+    stock = Stock(tmp_path)
+    (right,) = stock.row(7)
+    stock.pairs["primary"].append(under(padded(right[0]), right))
+    result = stock.check(spark, checks=("index",))
     assert counts(result)["by_code"] == {DefectKind.DUPLICATE_KEY: 1}
 
 
@@ -447,17 +387,15 @@ def test_a_row_under_two_spellings_of_its_key_is_not_clean_for_the_index_check(
 def test_physical_defects_of_pairs_that_can_be_read_carry_the_primary_key(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY)
-    pairs = goods_pairs(table)
-    (key, value) = row_pairs(table, goods(7))[0]
-    exchange(pairs["primary"], [(key, value)], [(key, encode_value(key, value[4:] + b"\x11"))])
-    (key, value) = row_pairs(table, goods(8))[0]
-    exchange(pairs["primary"], [(key, value)], [(key, value[:-1] + b"?")])
-    (with_key,) = entry_pairs(table, "by_price", goods(11))
-    (with_value,) = entry_pairs(table, "by_price", goods(11) | {4: Decimal("0.90")})
-    exchange(pairs["by_price"], [with_key], [under(with_key[0], with_value)])
-    write_pairs(tmp_path, pairs)
-    result = checked(catalog, spark, engine=engine, checks=("physical",))
+    stock = Stock(tmp_path)
+    (key, value) = stock.row(7)[0]
+    stock.exchange("primary", [(key, value)], [(key, encode_value(key, value[4:] + b"\x11"))])
+    (key, value) = stock.row(8)[0]
+    stock.exchange("primary", [(key, value)], [(key, value[:-1] + b"?")])
+    (with_key,) = stock.entry("by_price", 11)
+    (with_value,) = stock.entry("by_price", 11, {4: Decimal("0.90")})
+    stock.exchange("by_price", [with_key], [under(with_key[0], with_value)])
+    result = stock.check(spark, engine=engine, checks=("physical",))
     assert {(d.kind, d.index): d.primary_key for d in result.defects} == {
         (DefectKind.NONCANONICAL, None): {"id": 7},
         (DefectKind.INVALID_ENCODING, None): {"id": 8},
@@ -471,14 +409,14 @@ def test_physical_defects_of_pairs_that_can_be_read_carry_the_primary_key(
 def test_the_order_of_keys_is_looked_at_with_several_families_too(
     tmp_path: Path, spark: Any
 ) -> None:
-    catalog, table = goods_catalog(tmp_path, NAMES_APART, sorted=True)
-    pairs = sorted(pair for of in goods_pairs(table).values() for pair in of)
+    stock = Stock(tmp_path, NAMES_APART, sorted=True)
+    pairs = sorted(pair for of in stock.pairs.values() for pair in of)
     (tmp_path / "pairs").mkdir()
     write_file(tmp_path / "pairs" / "0.parquet", pairs[0::2])
     late = pairs[1::2]
     late.insert(40, late.pop(30))
     write_file(tmp_path / "pairs" / "1.parquet", late)
-    result = checked(catalog, spark)
+    result = stock.check(spark)
     assert counts(result) == dict.fromkeys(OF_INDEXES, CLEAN) | {None: {DefectKind.KEY_ORDER: 1}}
     assert one(result, DefectKind.KEY_ORDER).key_hex == late[40][0].hex()
     assert not [note for note in outcome_of(result, None).notes if "order" in note]
@@ -489,12 +427,7 @@ def test_the_order_of_keys_is_looked_at_with_several_families_too(
 
 def test_minus_zero_is_itself_in_rows_and_entries(tmp_path: Path, spark: Any) -> None:
     columns = COLUMNS | {"price": {"type": "double"}}
-    catalog, table = goods_catalog(tmp_path, ONE_FAMILY, columns=columns, indexes=INDEXES)
-    pairs: dict[str, list[Pair]] = {"primary": [], "by_code": [], "by_price": [], "by_name": []}
+    stock = Stock(tmp_path, rows=0, columns=columns)
     for number, price in enumerate((-0.0, 0.0, 1.5), start=1):
-        row = goods(number) | {4: price}
-        pairs["primary"] += row_pairs(table, row)
-        for index in OF_INDEXES:
-            pairs[index] += entry_pairs(table, index, row)
-    write_pairs(tmp_path, pairs)
-    assert checked(catalog, spark).status is Status.CLEAN
+        stock.add(goods(number) | {4: price}, *OF_INDEXES)
+    assert stock.check(spark).status is Status.CLEAN

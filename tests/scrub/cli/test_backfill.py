@@ -462,6 +462,8 @@ def test_an_index_that_is_not_built_yet_cannot_be_verified(
     assert f"hint: {TO_BUILD}\n" in errors
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("verb", ["check", "repair"])
 def test_an_index_that_is_not_built_yet_costs_no_other_its_check(
     catalog: Path, shop: Database, capsys: pytest.CaptureFixture[str], verb: str

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +222,22 @@ OTHERS = """
 """
 
 
+@contextmanager
+def blocking(database: Database, lock: str) -> Iterator[None]:
+    """While another session holds a lock."""
+    with closing(database.connect()) as other:
+        other.execute("BEGIN")
+        other.execute(lock)
+        yield
+
+
+def interrupted(command: Command, number: int, database: Database) -> tuple[int, str, str]:
+    """How a command ends that gets a signal as soon as it waits for a lock."""
+    until(lambda: database.rows(BLOCKED) != [(0,)])
+    command.send(number)
+    return command.end()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -244,13 +260,10 @@ def test_while_the_database_lets_us_wait(
         shop.write_text(content)
     missing_entry(shop.parent)
     before = database.rows("SELECT * FROM orders__by_customer ORDER BY id")
-    with closing(database.connect()) as other:
-        other.execute("BEGIN")
-        other.execute("LOCK TABLE orders, orders__by_customer IN ACCESS EXCLUSIVE MODE")
+    lock = "LOCK TABLE orders, orders__by_customer IN ACCESS EXCLUSIVE MODE"
+    with blocking(database, lock):
         command = started(*SCRUB, *arguments, cwd=shop.parent)
-        until(lambda: database.rows(BLOCKED) != [(0,)])
-        command.send(signal.SIGINT)
-        code, out, err = command.end()
+        code, out, err = interrupted(command, signal.SIGINT, database)
     assert (code, out) == (130, "")
     assert err.endswith("interrupted\n")
     assert "Traceback" not in err
@@ -264,13 +277,9 @@ def test_an_interrupted_repair_can_be_made_again(
 ) -> None:
     file = missing_entry(shop.parent)
     arguments = ("repair", "table", "orders", "--from", str(file), "--execute")
-    with closing(database.connect()) as other:
-        other.execute("BEGIN")
-        other.execute("SELECT * FROM orders WHERE id = 17 FOR UPDATE")
+    with blocking(database, "SELECT * FROM orders WHERE id = 17 FOR UPDATE"):
         command = started(*SCRUB, *arguments, cwd=shop.parent)
-        until(lambda: database.rows(BLOCKED) != [(0,)])
-        command.send(signal.SIGTERM)
-        assert command.end() == (143, "", "interrupted\n")
+        assert interrupted(command, signal.SIGTERM, database) == (143, "", "interrupted\n")
     again = started(*SCRUB, *arguments, cwd=shop.parent)
     assert again.end()[0] == 0
     report = preview_repair(RepairRequest(table="orders", catalog=shop, from_file=file))

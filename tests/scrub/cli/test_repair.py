@@ -306,6 +306,8 @@ def add_index(folder: Path, name: str, index: dict[str, Any]) -> None:
     catalog.write_text(json.dumps(document))
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("chosen", [["--index", "by_customer"], []], ids=["by name", "by file"])
 def test_what_was_repaired_is_verified_and_no_index_that_is_not_built_yet(
     ground: Ground,
@@ -325,6 +327,8 @@ def test_what_was_repaired_is_verified_and_no_index_that_is_not_built_yet(
     assert code == 0
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_what_was_repaired_is_told_when_the_check_afterwards_cannot_run(
     ground: Ground, scrub: Scrub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -289,6 +289,8 @@ def test_files_are_called_after_their_index_whatever_it_is_called() -> None:
     assert all(Path(name).name == name and not name.startswith(".") for name in files)
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("kind", ["delta", "postgres"])
 def test_lost_rows_of_a_table_in_another_store_are_told_from_rows_that_are_there(
     lake: Path, scrub: Scrub, result: Path, database: Database, kind: str
