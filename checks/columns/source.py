@@ -69,15 +69,7 @@ class ColumnSource:
 
     def _riding(self, check: TableCheck) -> TableCheckRun:
         looked_at = (r for r in self.relations if r.is_table and r.table.of_check(check.name))
-        return TableCheckRun(
-            check=check,
-            relations=tuple(looked_at),
-            parts=self.parts,
-            stores=self.stores,
-            spark=self.spark,
-            jobs=self.jobs,
-            redact=self.reading.settings.redact,
-        )
+        return TableCheckRun(check, self.reading, tuple(looked_at), self.parts)
 
     def later(self, plan: CheckPlan) -> "ColumnSource":
         later = ColumnSource(replace(self.reading, plan=plan))

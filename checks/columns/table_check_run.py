@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from checks.check import TableCheck
 from checks.columns.fault_naming import (
@@ -23,28 +23,24 @@ from checks.columns.fault_naming import (
 from checks.columns.sql_looks import SqlLook
 from checks.failures import FAILURES, Failure, part_not_read, reason_for
 from checks.findings import SlotFindings
-from checks.jobs import Jobs
 from checks.numbering import Relation
 from checks.part_faults import PartFaults
 from checks.parts import Part
 from checks.riding import Reports
+from checks.source import Reading
 from checks.unread import Unread
 from scrub.model.defect import Defect
 from scrub.spark.collecting import translated
-from scrub.stores.base import ReadableStore
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class TableCheckRun:
     """One check, and the tables of a run that it looks at; see `checks.riding`."""
 
     check: TableCheck
+    reading: Reading
     relations: tuple[Relation, ...]
-    parts: tuple[Part, ...]
-    stores: Mapping[str, ReadableStore]
-    spark: SparkSession
-    jobs: Jobs
-    redact: bool
+    parts: tuple[Part, ...]  # of all relations
     unread: Unread = field(default_factory=Unread)  # for this check; indexes have their own
     by_sql: dict[int, PartFaults] = field(default_factory=dict)  # by relation
     found: dict[str, SlotFindings] = field(default_factory=dict)  # by table
@@ -84,7 +80,7 @@ class TableCheckRun:
             try:
                 with translated():
                     rows = self._frame(look, parts)
-                (counted,) = self.jobs.rows(look.counted(rows))
+                (counted,) = self.reading.jobs.rows(look.counted(rows))
             except FAILURES as error:
                 if self.unread.set_aside(part_not_read(error, parts)):
                     continue
@@ -94,12 +90,12 @@ class TableCheckRun:
             return
 
     def _reason(self, error: Failure) -> str:
-        return reason_for(error, self.redact)
+        return reason_for(error, self.reading.settings.redact)
 
     def _frame(self, look: SqlLook, parts: Sequence[Part]) -> DataFrame:
-        facts = look.relation.side.facts
+        facts, reading = look.relation.side.facts, self.reading
         splits = [split for part in parts for split in part.splits]
-        return self.stores[facts.store].frame(self.spark, facts, look.columns, splits)
+        return reading.stores[facts.store].frame(reading.spark, facts, look.columns, splits)
 
     def _parts_of(self, relation: Relation) -> list[Part]:
         return [part for part in self.parts if part.relation.number == relation.number]
@@ -150,7 +146,7 @@ class TableCheckRun:
         self, relation: Relation, faulty: Sequence[tuple[Part, PartFaults]], limit: int | None
     ) -> Iterator[Defect]:
         if relation.is_native:
-            frame = faults_of_splits(self.spark, self.check, relation, faulty, limit)
+            frame = faults_of_splits(self.reading.spark, self.check, relation, faulty, limit)
         else:
             look = SqlLook.of(self.check, relation)
             yield from misfit_defects(relation, look.misfits)
@@ -161,7 +157,8 @@ class TableCheckRun:
             frame = look.named(rows)
         ordered = in_order(frame, limit)
         parts = {part.number: part for part in self._parts_of(relation)}
-        for row in self.jobs.each(ordered) if limit is None else self.jobs.rows(ordered):
+        jobs = self.reading.jobs
+        for row in jobs.each(ordered) if limit is None else jobs.rows(ordered):
             if row["kind"] is None:
                 self._note(relation, f"its defects were not named: {row['detail']}")
             else:

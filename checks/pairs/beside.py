@@ -24,6 +24,7 @@ from checks.pairs.copies import (
 from checks.pairs.entries import SparkPairs
 from checks.pairs.judging import PairJudging
 from checks.pairs.native import NativePairs
+from checks.pairs.plan import stamp_of
 from checks.pairs.scan import PairSpec
 from checks.pairs.table import PairTable
 from checks.parts import Part
@@ -136,7 +137,7 @@ class PairsBeside:
 
     def _copies(self) -> DataFrame | None:
         """As COPIES_SCHEMA; None if there are surely none."""
-        if not self.parts or any(of.stamp is not None for of in self.table.relations):
+        if not self.parts or any(stamp_of(of.facts) for of in self.table.relations):
             return None
         reader = self.read(self.parts, self.spec)
         if isinstance(reader, SparkPairs):

@@ -34,10 +34,10 @@ _SHOWN_MAX = 200
 class PairDefects:
     """Defects of one table."""
 
-    def __init__(self, plan: PairTable) -> None:
-        self.plan = plan
-        self.layout = layout_of([plan.kv])
-        self.types = {column.name: column.type for column in plan.table.columns}
+    def __init__(self, table: PairTable) -> None:
+        self.table = table
+        self.layout = layout_of([table.kv])
+        self.types = {column.name: column.type for column in table.table.columns}
 
     def of_pair(self, shown: Mapping[str, Any]) -> Defect:
         """A pair, or a value in one, that a task reported."""
@@ -51,7 +51,7 @@ class PairDefects:
             return replace(defect, detail=_misplaced(shown))
         if "slot" not in shown:
             return replace(defect, detail=_wrong_byte(shown))
-        column = self.plan.kv.columns[shown["slot"]].name
+        column = self.table.kv.columns[shown["slot"]].name
         detail = self._wrong_value(column, Code(shown["code"]), columns.get(column))
         return replace(defect, column=column, detail=detail)
 
@@ -103,13 +103,13 @@ class PairDefects:
         """A defect of one pair, with what it says of row and index; nothing of entries yet."""
         return Defect(
             kind=kind,
-            table=self.plan.table.name,
+            table=self.table.table.name,
             index=index,
             primary_key=self._primary_key(columns),
             index_key=self._index_key(index, columns),
             expected=None,
             actual=None,
-            snapshot=self.plan.snapshot,
+            snapshot=self.table.plan.snapshot,
             detail="",
             key_hex=key_hex,
             value_hex=value_hex,
@@ -127,7 +127,7 @@ class PairDefects:
 
     def _primary_key(self, columns: Mapping[str, Value]) -> dict[str, Value] | None:
         """The row's key; None unless all of it is known."""
-        found = {name: columns.get(name) for name in self.plan.table.primary_key}
+        found = {name: columns.get(name) for name in self.table.table.primary_key}
         return None if None in found.values() else found
 
     def _index_key(
@@ -135,7 +135,7 @@ class PairDefects:
     ) -> dict[str, Value] | None:
         if index is None or not columns:
             return None
-        return {c.name: columns.get(c.name) for c in self.plan.table.index(index).key}
+        return {c.name: columns.get(c.name) for c in self.table.table.index(index).key}
 
     def _wrong_value(self, column: str, code: Code, value: Value) -> str:
         shown = str(value)
@@ -154,7 +154,7 @@ class PairDefects:
                 return f"column {column} holds {shown}, which is out of the range of its type"
 
     def _index_of(self, key_hex: str) -> str | None:
-        prefixes = prefixes_of(self.plan.kv).items()
+        prefixes = prefixes_of(self.table.kv).items()
         return next((name for p, name in prefixes if key_hex.startswith(p.hex())), None)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from checks.columns.merge_join import defects_among, pair_up
 from checks.pairs.keys import condition_of
 from checks.pairs.native import Bitmaps, bytes_of_sums
-from checks.pairs.plan import BINARY, PAIR, HeldPairs
+from checks.pairs.plan import BINARY, PAIR, stamp_of
 from checks.pairs.report import BAD_SCHEMA
 from checks.pairs.scan import (
     ENTRY_SCHEMA,
@@ -23,6 +23,7 @@ from checks.pairs.table import PairTable
 from checks.task_sums import SUMS_SCHEMA, added_up
 from scrub.codec.kv.sides import ACTUAL, DOUBTFUL, EXPECTED, PARTIAL
 from scrub.model.defect import DefectKind
+from scrub.model.plan import PairRelation
 from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.spark.session import parallelism
 from scrub.stores.base import ReadableStore
@@ -98,11 +99,12 @@ class SparkPairs:
         pairs = self.pairs().withColumn("row_key", F.expr(_ROW_KEY))
         return pairs.repartition("row_key").sortWithinPartitions("row_key", "key", "value")
 
-    def _pairs_of(self, held: HeldPairs) -> DataFrame:
-        facts, columns = held.facts, PAIR if held.stamp is None else (*PAIR, held.stamp)
+    def _pairs_of(self, held: PairRelation) -> DataFrame:
+        facts, stamp = held.facts, stamp_of(held.facts)
+        columns = PAIR if stamp is None else (*PAIR, stamp)
         frame = self.stores[facts.store].frame(self.spark, facts, columns, facts.splits)
         frame = frame.withColumn("key", F.expr("coalesce(key, X'')"))
-        if held.stamp is not None:
+        if stamp is not None:
             frame = frame.groupBy("key").agg(F.max_by("value", "ts").alias("value"))
         frame = frame.withColumn("value", F.expr("coalesce(value, X'')"))
         return frame.select("key", "value").where(condition_of(held.keys))

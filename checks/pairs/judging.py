@@ -30,7 +30,7 @@ class PairJudging:
 
     @property
     def found(self) -> Mapping[str, SlotFindings]:
-        return {self.words.plan.table.name: self.of_table}
+        return {self.words.table.table.name: self.of_table}
 
     def wants(self, part: Part) -> bool:  # noqa: ARG002
         """Every pair is decoded, whatever is checked."""

@@ -26,11 +26,11 @@ class HeldPairs:
     facts: RelationFacts
     keys: KeyChoice
 
-    @property
-    def stamp(self) -> Column | None:
-        """The column that tells which version of a pair is the latest, if there are several."""
-        known = self.facts.columns.get(STAMP)
-        return None if known is None else Column(name=STAMP, type=known)
+
+def stamp_of(facts: RelationFacts) -> Column | None:
+    """The column that tells which version of a pair is the latest, if there are several."""
+    known = facts.columns.get(STAMP)
+    return None if known is None else Column(name=STAMP, type=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +66,13 @@ def plan_pairs(
                 facts=of.facts,
                 engine=Engine.SQL if reason else Engine.NATIVE,
                 reason=reason or "tasks open the files",
-                columns=tuple(c.name for c in (*PAIR, of.stamp) if c is not None),
+                columns=tuple(c.name for c in (*PAIR, stamp_of(of.facts)) if c is not None),
             ),
             keys=of.keys,
         )
         for of in held
     )
-    sides = {(of.side.facts.store, of.side.facts.relation): of.side for of in relations}
+    sides = {(of.facts.store, of.facts.relation): of.side for of in relations}
     rows = [of.facts.rows for of in held]
     return TablePlan(
         table=table,

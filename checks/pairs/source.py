@@ -50,7 +50,7 @@ class PairSource:
         self.reading, self.settings = reading, reading.settings
         self.spark, self.jobs = reading.spark, reading.jobs
         (self.plan,) = reading.plan.tables
-        self.table = PairTable.of_plan(self.plan)
+        self.table = PairTable(self.plan)
         self.is_physical = self.plan.of_check(PHYSICAL.name) is not None
         self.slots, self.relations = number_plan(reading.plan)
         # Where Spark brings pairs together, they are one part, however many files there are.
@@ -77,7 +77,7 @@ class PairSource:
             table=self.table.kv,
             indexes=self.table.indexes,
             salt=self.state.salt,
-            bucket_bits=self.table.bucket_bits,
+            bucket_bits=self.plan.bucket_bits,
             limit=0 if named_later else self.settings.limit,
             by_row=len(self.table.kv.families) > 1,
             sorted=self.table.looks_at_order and self.table.is_native,
@@ -176,7 +176,7 @@ class PairSource:
         buckets = chosen[number]
         if buckets is not None:
             return buckets.bitmap
-        return np.packbits(np.ones(1 << self.table.bucket_bits, dtype=np.bool_), bitorder="little")
+        return np.packbits(np.ones(1 << self.plan.bucket_bits, dtype=np.bool_), bitorder="little")
 
     def _entries(self, bitmaps: Bitmaps) -> DataFrame:
         parts = self.unread.readable(self.parts)
@@ -186,7 +186,7 @@ class PairSource:
 
     def _few_entries(self, bitmaps: Bitmaps) -> dict[int, pa.Table]:
         """The entries of keys that disagree, if tasks open the files and few are to be read."""
-        size = 1 << self.table.bucket_bits
+        size = 1 << self.plan.bucket_bits
         rows = 0
         for number, bitmap in bitmaps.items():
             flags = np.unpackbits(bitmap, count=size, bitorder="little").astype(np.bool_)

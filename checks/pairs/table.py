@@ -3,38 +3,22 @@
 
 from dataclasses import dataclass
 
-from checks.pairs.plan import HeldPairs
 from checks.task_sums import NumberedSplit
 from scrub.model.kv import KvTable
-from scrub.model.plan import TablePlan
+from scrub.model.plan import PairRelation, TablePlan
 from scrub.model.request import Engine
 from scrub.model.table import Table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PairTable:
     """Which relations hold its pairs, what is compared, and who reads."""
 
-    table: Table
-    relations: tuple[HeldPairs, ...]  # the first holds the rows
-    indexes: tuple[str, ...]  # to be compared with the rows
-    bucket_bits: int
-    is_native: bool
-    are_files: bool = False  # whether tasks can open what Spark reads, too
+    plan: TablePlan
 
-    @classmethod
-    def of_plan(cls, plan: TablePlan) -> "PairTable":
-        assert plan.pairs is not None, "only tables in key-value layout come here"
-        return cls(
-            table=plan.table,
-            relations=tuple(
-                HeldPairs(facts=of.side.facts, keys=of.keys) for of in plan.pairs.relations
-            ),
-            indexes=tuple(one.index.name for one in plan.indexes),
-            bucket_bits=plan.bucket_bits,
-            is_native=plan.side.engine is Engine.NATIVE,
-            are_files=plan.pairs.are_files,
-        )
+    @property
+    def table(self) -> Table:
+        return self.plan.table
 
     @property
     def kv(self) -> KvTable:
@@ -42,13 +26,23 @@ class PairTable:
         return self.table.kv
 
     @property
-    def snapshot(self) -> str:
-        return ", ".join(dict.fromkeys(of.facts.snapshot.label for of in self.relations))
+    def relations(self) -> tuple[PairRelation, ...]:
+        """The first holds the rows."""
+        return self.plan.pairs.relations if self.plan.pairs else ()
+
+    @property
+    def indexes(self) -> tuple[str, ...]:
+        """Those to be compared with the rows."""
+        return tuple(one.index.name for one in self.plan.indexes)
+
+    @property
+    def is_native(self) -> bool:
+        return self.plan.side.engine is Engine.NATIVE
 
     @property
     def looks_at_order(self) -> bool:
         """Whether files are said to be sorted, and tasks can open them to see."""
-        return self.kv.sorted and self.are_files
+        return self.kv.sorted and self.plan.pairs is not None and self.plan.pairs.are_files
 
     @property
     def splits(self) -> tuple[NumberedSplit, ...]:

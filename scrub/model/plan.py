@@ -47,6 +47,10 @@ class PairRelation:
     side: Side
     keys: KeyChoice
 
+    @property
+    def facts(self) -> RelationFacts:
+        return self.side.facts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairsPlan:

@@ -2,6 +2,7 @@
 """Small plans for tests of decisions, which need no store and no Spark."""
 
 from checks.numbering import Relation, Slot, number_plan
+from checks.pairs.table import PairTable
 from checks.parts import Part, cut
 from scrub.model.kv import KeyChoice
 from scrub.model.plan import CheckPlan, IndexPlan, PairRelation, PairsPlan, Side, TablePlan
@@ -70,3 +71,25 @@ def a_plan(*names: str, pairs: bool = False, strategy: Strategy = Strategy.AUTO)
 def numbered(plan: CheckPlan) -> tuple[tuple[Slot, ...], tuple[Relation, ...], tuple[Part, ...]]:
     slots, relations = number_plan(plan)
     return slots, relations, cut(relations)
+
+
+def planned_pairs(table: Table, label: str = "version 1") -> PairTable:
+    """All indexes of a table of pairs, which are in one relation at a snapshot."""
+    facts = RelationFacts(
+        store=table.store,
+        relation=table.relation,
+        snapshot=Snapshot(label=label),
+        columns={},
+        splits=(),
+        rows=None,
+    )
+    side = Side(facts=facts, engine=Engine.NATIVE, reason="", columns=("key", "value"))
+    return PairTable(
+        TablePlan(
+            table=table,
+            side=side,
+            indexes=tuple(IndexPlan(index=index, side=side) for index in table.indexes),
+            bucket_bits=4,
+            pairs=PairsPlan(relations=(PairRelation(side=side, keys=KeyChoice()),)),
+        )
+    )

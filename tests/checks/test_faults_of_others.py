@@ -90,21 +90,27 @@ def test_a_pair_of_dangling_entries_does_not_cancel_out(tmp_path: Path, spark: A
     ]
 
 
-def test_writes_during_a_run_are_not_findings(tmp_path: Path, spark: Any) -> None:
-    """Both sides are read at the versions pinned at the start, whatever is committed meanwhile."""
-    rows = orders(200)
-    catalog = delta_lake(tmp_path, rows, entries_of(rows))
+def check_while_written(catalog: Path, spark: Any, more: pa.Table) -> RunResult:
+    """A check during whose scan rows are appended to the table."""
     written = []
 
     def write_once(progress: Any) -> None:
         if progress.phase == "comparing fingerprints" and not written:
-            more = orders(300).slice(200)
-            write_deltalake(str(tmp_path / "orders"), more, mode="append")
+            target = str(catalog.parent / "orders")
+            write_deltalake(target, more, mode="append", schema_mode="merge")
             written.append(more)
 
     request = CheckRequest(catalog=catalog, tables=("orders",))
     result = run_check(request, spark=spark, on_progress=write_once)
     assert written
+    return result
+
+
+def test_writes_during_a_run_are_not_findings(tmp_path: Path, spark: Any) -> None:
+    """Both sides are read at the versions pinned at the start, whatever is committed meanwhile."""
+    rows = orders(200)
+    catalog = delta_lake(tmp_path, rows, entries_of(rows))
+    result = check_while_written(catalog, spark, orders(300).slice(200))
     assert result.status is Status.CLEAN
     assert result.outcomes[0].rows == 200
 
@@ -112,17 +118,8 @@ def test_writes_during_a_run_are_not_findings(tmp_path: Path, spark: Any) -> Non
 def test_a_schema_change_during_a_run_is_not_seen(tmp_path: Path, spark: Any) -> None:
     rows = orders(200)
     catalog = delta_lake(tmp_path, rows, entries_of(rows))
-    written = []
-
-    def change_once(progress: Any) -> None:
-        if progress.phase == "comparing fingerprints" and not written:
-            wider = orders(300).slice(200).append_column("note", pa.array(["n"] * 100))
-            write_deltalake(str(tmp_path / "orders"), wider, mode="append", schema_mode="merge")
-            written.append(wider)
-
-    request = CheckRequest(catalog=catalog, tables=("orders",))
-    assert run_check(request, spark=spark, on_progress=change_once).status is Status.CLEAN
-    assert written
+    wider = orders(300).slice(200).append_column("note", pa.array(["n"] * 100))
+    assert check_while_written(catalog, spark, wider).status is Status.CLEAN
     # A later run sees the new rows, and old files that lack the new column.
     assert check(catalog, spark).outcomes[0].defects == 100
 

@@ -14,7 +14,6 @@ from deltalake import DeltaTable, write_deltalake
 from checks.pairs.defects import PairDefects
 from checks.pairs.keys import prefixes_of
 from checks.pairs.report import Report
-from checks.pairs.table import PairTable
 from repair.executing import Executor
 from repair.pair_planning import plan_pair_repair
 from scrub.app.repairing.stores import open_repairs, seen_by_repair
@@ -29,6 +28,7 @@ from scrub.model.repair import Action, DoneAction, RepairPlan
 from scrub.model.table import Index, Table
 from scrub.stores.base import no_session
 from tests.checks.pairs.pair_ground import INDEXES, all_pairs, kv_table, stored
+from tests.checks.plans import planned_pairs
 from tests.postgres_server import Database
 from tests.scrub.codec.kv.reference_pairs import encode_entry, encode_row
 
@@ -150,15 +150,7 @@ class PairGround(ABC):
             if value or not key.startswith(of_entries)
         )
         names = [index.name for index in self.kv.indexes]
-        words = PairDefects(
-            PairTable(
-                table=self.table,
-                relations=(),
-                indexes=tuple(names),
-                bucket_bits=1,
-                is_native=False,
-            )
-        )
+        words = PairDefects(planned_pairs(self.table))
         layout = words.layout
         numbers = [layout.secondary(0, name) for name in names]
         keys, values = (pa.array(list(c), pa.binary()) for c in zip(*living, strict=True))

@@ -9,16 +9,13 @@ from pyspark.sql import Row
 
 from checks.pairs.defects import PairDefects
 from checks.pairs.order import OUT_OF_ORDER
-from checks.pairs.plan import HeldPairs
 from checks.pairs.report import IS_NULL, IS_UNFIT
-from checks.pairs.table import PairTable
 from scrub.catalog import load_catalog
-from scrub.codec.kv.faults import TEXTS, Code
+from scrub.codec.kv.faults import Code
 from scrub.codec.kv.pairs import INVALID, UNEXPECTED
 from scrub.model.defect import DefectKind
-from scrub.model.kv import KeyChoice
-from scrub.model.relation import RelationFacts, Snapshot
 from tests.checks.pairs.pair_ground import COLUMNS, ONE_FAMILY, all_pairs, write_catalog
+from tests.checks.plans import planned_pairs
 
 NUMBER = 4  # the row that pairs are of
 ENTRY = {"customer_id": NUMBER, "amount": "0.40", "id": NUMBER, "note": f"note {NUMBER}"}
@@ -30,18 +27,7 @@ class Ground:
 
     def __init__(self, directory: Path) -> None:
         table = load_catalog(write_catalog(directory, ONE_FAMILY)).tables["pairs"]
-        snapshot = Snapshot(label="version 5", version=5)
-        facts = RelationFacts(
-            store="files", relation="pairs", snapshot=snapshot, columns={}, splits=(), rows=None
-        )
-        held = HeldPairs(facts=facts, keys=KeyChoice())
-        plan = PairTable(
-            table=table,
-            relations=(held,),
-            indexes=("by_customer", "by_email"),
-            bucket_bits=4,
-            is_native=True,
-        )
+        plan = planned_pairs(table, "version 5")
         self.table, self.made = table, PairDefects(plan)
         self.pairs = {name: of[NUMBER] for name, of in all_pairs(plan.kv, NUMBER + 1).items()}
 
@@ -88,7 +74,7 @@ def test_a_wrong_byte_is_told_by_its_place(ground: Ground) -> None:
 
 def test_another_spelling_of_a_value_is_no_byte_that_was_expected(ground: Ground) -> None:
     told = ground.shown(
-        INVALID, "by_customer", expected=TEXTS[Code.SPELLING], position=3, in_value=False
+        INVALID, "by_customer", expected=Code.SPELLING.text, position=3, in_value=False
     )
     defect = ground.made.of_pair(told)
     assert defect.detail == "key byte 3 differs from the canonical encoding of this value"

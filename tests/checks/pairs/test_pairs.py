@@ -14,6 +14,7 @@ from scrub.app.pair_files import decoded_pairs, encode_table
 from scrub.catalog import load_catalog
 from scrub.errors import UsageError
 from scrub.model.defect import DefectKind
+from scrub.model.kv import KvTable
 from scrub.model.request import Engine
 from scrub.model.result import Status
 from tests.checks.pairs.pair_ground import (
@@ -39,6 +40,13 @@ from tests.scrub.codec.kv.reference_pairs import encode_entry, encode_row, encod
 pytestmark = pytest.mark.spark
 
 ENGINES = [Engine.NATIVE, Engine.SQL]
+
+
+def one_family(directory: Path, rows: int) -> tuple[Path, KvTable, dict[str, list[Pair]]]:
+    """A catalog, the table of pairs in it, and pairs for so many rows."""
+    catalog = write_catalog(directory, ONE_FAMILY)
+    table = table_of(catalog)
+    return catalog, table, all_pairs(table, rows)
 
 
 @pytest.mark.parametrize("families", [ONE_FAMILY, TWO_FAMILIES])
@@ -92,9 +100,7 @@ def test_each_disagreement_is_found_once(
 def test_rows_that_share_a_unique_key_are_each_named(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    catalog = write_catalog(tmp_path, ONE_FAMILY)
-    table = table_of(catalog)
-    pairs = all_pairs(table, 50)
+    catalog, table, pairs = one_family(tmp_path, 50)
     twin = row(60) | {3: row(4)[3]}
     pairs["primary"] += stored(encode_row(table, twin))
     pairs["by_customer"] += stored(encode_entry(table, table.indexes[0], twin))
@@ -108,9 +114,7 @@ def test_rows_that_share_a_unique_key_are_each_named(
 def test_bytes_that_are_wrong_are_reported_where_they_are(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    catalog = write_catalog(tmp_path, ONE_FAMILY)
-    table = table_of(catalog)
-    pairs = all_pairs(table, 100)
+    catalog, table, pairs = one_family(tmp_path, 100)
     key, value = pairs["by_email"][17]
     pairs["by_email"][17] = (key, value[:-1] + bytes([value[-1] ^ 1]))
     foreign = bytes.fromhex("bd898a88")
@@ -250,8 +254,7 @@ def test_entries_too_many_to_be_sifted_are_joined_all(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, too_many: str
 ) -> None:
     monkeypatch.setattr(f"checks.pairs.{too_many}", 0)
-    catalog = write_catalog(tmp_path, ONE_FAMILY)
-    pairs = all_pairs(table_of(catalog), 100)
+    catalog, _, pairs = one_family(tmp_path, 100)
     del pairs["by_email"][7]
     write_pairs(tmp_path, pairs)
     result = checked(catalog, spark)
@@ -375,8 +378,7 @@ def test_tables_that_share_a_relation_pass_over_each_other_s_pairs(
 def test_settling_keeps_what_a_later_snapshot_of_the_pairs_still_shows(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, engine: Engine
 ) -> None:
-    catalog = write_catalog(tmp_path, ONE_FAMILY)
-    pairs = all_pairs(table_of(catalog), 40)
+    catalog, _, pairs = one_family(tmp_path, 40)
     late = pairs["by_customer"][5:10]
     del pairs["by_customer"][5:10]
     write_pairs(tmp_path, pairs)
@@ -394,8 +396,7 @@ def test_settling_keeps_what_a_later_snapshot_of_the_pairs_still_shows(
 def test_settling_after_all_files_are_gone_finds_nothing_again(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog = write_catalog(tmp_path, ONE_FAMILY)
-    pairs = all_pairs(table_of(catalog), 10)
+    catalog, _, pairs = one_family(tmp_path, 10)
     del pairs["by_customer"][5]
     write_pairs(tmp_path, pairs)
 

@@ -280,9 +280,13 @@ def test_select_is_all_that_a_role_needs(database: Database, reader_role: Databa
         "CREATE TABLE t (id int)", "INSERT INTO t VALUES (1)", "GRANT SELECT ON t TO PUBLIC"
     )
     store = store_of(reader_role)
-    columns = [column("id", "int")]
-    assert read(pin(store, "t", columns), columns) == [{"id": 1}]
+    assert ids_in(store, "t") == [1]
     store.close()
+
+
+def ids_in(store: PostgresStore, relation: str) -> list[int]:
+    columns = [column("id", "int")]
+    return [row["id"] for row in read(pin(store, relation, columns), columns)]
 
 
 def test_what_one_relation_refuses_does_not_end_the_snapshot(
@@ -302,7 +306,7 @@ def test_what_one_relation_refuses_does_not_end_the_snapshot(
         pin(store, "secret", columns)
     with pytest.raises(StoreUnavailable, match=r"denied|permission"):
         pin(store, "secret", [])
-    assert read(pin(store, "mine", columns), columns) == [{"id": 1}]
+    assert ids_in(store, "mine") == [1]
     store.close()
 
 
@@ -323,8 +327,7 @@ def test_a_revoked_column_is_named(database: Database, reader_role: Database) ->
     store = store_of(reader_role)
     with pytest.raises(StoreUnavailable, match=r"no permission to read email of public\.t"):
         pin(store, "t", [column("id", "int"), column("email", "string")])
-    columns = [column("id", "int")]
-    assert read(pin(store, "t", columns), columns) == []
+    assert ids_in(store, "t") == []
     store.close()
 
 
@@ -338,8 +341,7 @@ def test_a_partitioned_table_is_readable_without_rights_on_its_partitions(
         "GRANT SELECT ON t TO PUBLIC",
     )
     store = store_of(reader_role)
-    columns = [column("id", "int")]
-    assert read(pin(store, "t", columns), columns) == [{"id": 1}]
+    assert ids_in(store, "t") == [1]
     store.close()
 
 
