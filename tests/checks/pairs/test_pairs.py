@@ -114,7 +114,7 @@ def test_rows_that_share_a_unique_key_are_each_named(
 def test_bytes_that_are_wrong_are_reported_where_they_are(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    catalog, table, pairs = one_family(tmp_path, 100)
+    catalog, _, pairs = one_family(tmp_path, 100)
     key, value = pairs["by_email"][17]
     pairs["by_email"][17] = (key, value[:-1] + bytes([value[-1] ^ 1]))
     foreign = bytes.fromhex("bd898a88")
