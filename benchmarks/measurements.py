@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -312,11 +313,10 @@ class Measurements:
         title: str,
         lake: Lake,
         indexes: Sequence[IndexShape],
-        engine: Engine = Engine.AUTO,
-        strategy: Strategy = Strategy.AUTO,
+        **how: Any,
     ) -> Timing:
         def work() -> None:
-            check(self.spark, lake, indexes, engine, strategy)
+            check(self.spark, lake, indexes, **how)
 
         return self._timed(title, work)
 

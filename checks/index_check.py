@@ -12,6 +12,7 @@ from scrub.model.defect import DefectKind
 from scrub.model.plan import TablePlan
 from scrub.model.predicate import ColumnTerm, Node
 from scrub.model.table import EntryColumn, Index, Table
+from scrub.stores.row_entries import columns_for_entries
 
 
 class IndexCheck(Check):
@@ -38,14 +39,10 @@ class IndexCheck(Check):
         self, table: Table, indexes: Sequence[Index], where: str | None = None
     ) -> tuple[str, ...]:
         """What entries are made from, and what `where` speaks of."""
-        names = [column.name for column in table.columns]
-        needed: set[str] = set()
-        for index in indexes:
-            needed |= set(table.primary_key)
-            needed |= {column.source for column in index.entry if not column.is_expression}
-            for text in (*index.expressions, *((where,) if where else ())):
-                needed |= set(columns_used(text, names))
-        return tuple(name for name in names if name in needed)
+        needed = {of.name for index in indexes for of in columns_for_entries(table, index)}
+        if indexes and where:
+            needed |= set(columns_used(where, table.types))
+        return tuple(name for name in table.types if name in needed)
 
     def adds_up(self, relation: Relation, slots: frozenset[int]) -> tuple[EntrySpec, ...]:
         """What tasks add up: the entries of each index that is still wanted."""

@@ -13,7 +13,7 @@ from checks.pairs.plan import PinnedPairs, plan_pairs
 from checks.registry import INDEX
 from scrub.catalog.dependence import depends_on_zone, zoned_expressions
 from scrub.catalog.expressions import columns_used
-from scrub.catalog.native_terms import column_types, is_native_index, native_condition
+from scrub.catalog.native_terms import is_native_index, native_condition
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, Side, TablePlan, WholePlan
@@ -169,7 +169,7 @@ def _where_is_beyond(where: str | None, source: PinnedIndex) -> str | None:
     """
     if where is None:
         return None
-    used = columns_used(where, [column.name for column in source.table.columns])
+    used = columns_used(where, source.table.types)
     index = source.index
     held = {column.name for column in index.key + index.suffix if not column.is_expression}
     beyond = [name for name in used if name not in held]
@@ -263,7 +263,7 @@ def _plan_index(
 def _zone_note(request: CheckRequest, source: PinnedIndex) -> Iterator[str]:
     """The time zone, where the result depends on it."""
     table, where = source.table, request.where
-    of_where = bool(where) and depends_on_zone(where or "", column_types(table))
+    of_where = bool(where) and depends_on_zone(where or "", table.types)
     if of_where or zoned_expressions(table, source.index):
         yield f"expressions evaluated in time zone {table.time_zone}"
 

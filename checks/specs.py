@@ -42,7 +42,7 @@ def rows_looked_at(plan: TablePlan) -> RowChoice:
     condition = native_condition(where, table) if where else None
     if where is None or condition is None:
         return EVERY_ROW
-    names = columns_used(where, [column.name for column in table.columns])
+    names = columns_used(where, table.types)
     return RowChoice(conditions=(condition,), columns=tuple(map(table.column, names)))
 
 

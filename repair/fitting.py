@@ -110,7 +110,7 @@ def is_fitting(table: Table, record: JournalRecord) -> bool:
 def _columns(table: Table, record: JournalRecord) -> dict[str, ColumnType | None] | None:
     """By name, with types where the catalog knows them; None for an index that is not there."""
     if record.kind is ActionKind.RECOVER:
-        return {column.name: column.type for column in table.columns}
+        return dict(table.types)
     for index in table.indexes:
         if index.name == record.index:
             return {column.name: column.type for column in index.entry}

@@ -31,7 +31,6 @@ class PairPlaces:
         assert table.kv is not None, "only tables in key-value layout come here"
         self.table = table
         self.rows = PairRows(table.kv)
-        self._types = {column.name: column.type for column in table.columns}
         self._places: dict[tuple[str, str | None], Place] = {}
         for defect in defects:
             if (place := self._located(defect)) is not None:
@@ -60,7 +59,7 @@ class PairPlaces:
             return None
         layout = self.rows.layout
         number = layout.primary(0) if place.index == TABLE else layout.secondary(0, place.index)
-        columns = columns_of(layout, number, pair[0], pair[1] or b"", self._types)
+        columns = columns_of(layout, number, pair[0], pair[1] or b"", self.table.types)
         key = {name: (columns or {}).get(name) for name in self.table.primary_key}
         return None if None in key.values() else key
 

@@ -14,7 +14,6 @@ from scrub.catalog.dependence import (
     depends_on_zone,
     zoned_in_spark,
 )
-from scrub.catalog.native_terms import column_types
 from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, TablePlan
 from scrub.model.relation import RelationFacts
 from scrub.model.types import TypeName
@@ -100,7 +99,7 @@ def _where_reason(table: TablePlan, around: Surroundings) -> str | None:
 
 
 def _where_is_zoned(table: TablePlan) -> bool:
-    return bool(table.where) and depends_on_zone(table.where or "", column_types(table.table))
+    return bool(table.where) and depends_on_zone(table.where or "", table.table.types)
 
 
 def _other_zone(session: str, zone: str) -> str:

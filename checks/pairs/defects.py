@@ -37,7 +37,6 @@ class PairDefects:
     def __init__(self, table: PairTable) -> None:
         self.table = table
         self.layout = layout_of([table.kv])
-        self.types = {column.name: column.type for column in table.table.columns}
 
     def of_pair(self, shown: Mapping[str, Any]) -> Defect:
         """A pair, or a value in one, that a task reported."""
@@ -122,8 +121,9 @@ class PairDefects:
         """What a pair of an index says, or at least its key; nothing of a key of no index."""
         name, octets = index, bytes.fromhex(key)
         number = self.layout.primary(0) if name is None else self.layout.secondary(0, name)
-        found = columns_of(self.layout, number, octets, bytes.fromhex(value), self.types)
-        return found or key_columns_of(self.layout, octets, self.types)
+        types = self.table.table.types
+        found = columns_of(self.layout, number, octets, bytes.fromhex(value), types)
+        return found or key_columns_of(self.layout, octets, types)
 
     def _primary_key(self, columns: Mapping[str, Value]) -> dict[str, Value] | None:
         """The row's key; None unless all of it is known."""

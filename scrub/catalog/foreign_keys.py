@@ -31,7 +31,7 @@ def _foreign_key(
     section = Section(entry.value, entry.line, what, ("columns", "references"), mistakes)
     section.require("columns", "name the columns that refer: [customer_id]")
     section.require("references", "name the table referred to")
-    columns = _columns(section, [column.name for column in table.columns])
+    columns = _columns(section, list(table.types))
     references = section.text("references")
     if references is not None and references not in tables:
         hint = did_you_mean(references, tables, "tables")

@@ -1,30 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Index definitions as terms that the native engine evaluates without Spark, where possible."""
 
-from collections.abc import Mapping
-
 from scrub.catalog.expressions import translate
 from scrub.model.predicate import ColumnTerm, IsNull, Node, Not, node_type
 from scrub.model.table import EntryColumn, Index, Nulls, Table
-from scrub.model.types import ColumnType
-
-
-def column_types(table: Table) -> Mapping[str, ColumnType]:
-    """The columns of a table, by name, with their types."""
-    return {column.name: column.type for column in table.columns}
 
 
 def native_value(column: EntryColumn, table: Table) -> Node | None:
     """The term that computes a column of the entry from a row; None if only Spark can."""
     if not column.is_expression:
         return ColumnTerm(column.source, table.column(column.source).type)
-    node = translate(column.source, column_types(table))
+    node = translate(column.source, table.types)
     return node if node is not None and node_type(node) == column.type else None
 
 
 def native_condition(text: str, table: Table) -> Node | None:
     """A condition on rows as a predicate; None if only Spark can evaluate it."""
-    return translate(text, column_types(table))
+    return translate(text, table.types)
 
 
 def native_conditions(index: Index, table: Table, where: str | None) -> tuple[Node, ...] | None:

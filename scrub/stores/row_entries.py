@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from scrub.catalog.expressions import columns_used, translate
-from scrub.catalog.native_terms import column_types, native_conditions, native_value
+from scrub.catalog.native_terms import native_conditions, native_value
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.predicate import evaluate, truth
 from scrub.codec.rejected import rejected_rows
@@ -36,11 +36,10 @@ class RowEntries(Protocol):
 
 def columns_for_entries(table: Table, index: Index) -> tuple[Column, ...]:
     """The table's columns that an index's entries are made from."""
-    names = [column.name for column in table.columns]
     needed = set(table.primary_key)
     needed |= {column.source for column in index.entry if not column.is_expression}
     for text in index.expressions:
-        needed |= set(columns_used(text, names, index.dialect))
+        needed |= set(columns_used(text, table.types, index.dialect))
     return tuple(column for column in table.columns if column.name in needed)
 
 
@@ -77,7 +76,7 @@ def with_evident_types(table: Table, index: Index) -> Index:
     """The index with the type of every expression that means the same in every engine."""
 
     def evident(column: EntryColumn) -> ColumnType | None:
-        node = translate(column.source, column_types(table))
+        node = translate(column.source, table.types)
         return None if node is None else node_type(node)
 
     return with_types_by(index, evident)

@@ -82,11 +82,10 @@ class ExcludedRow(IndexFault):
 
 def _changeable(table: Table, index: Index) -> list[str]:
     """Primary key columns that another row may differ in, and still have the same index key."""
-    names = [column.name for column in table.columns]
     needed = {c.source for c in index.key if not c.is_expression}
     for each in table.indexes:
         for text in each.expressions:
-            needed |= set(columns_used(text, names))
+            needed |= set(columns_used(text, table.types))
     return [name for name in table.primary_key if name not in needed]
 
 

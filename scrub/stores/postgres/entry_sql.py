@@ -199,8 +199,7 @@ class _Maker:
         """The database evaluates it; so it must be in its dialect, or mean the same everywhere."""
         if self.index.dialect == "postgres":
             return text
-        types = {column.name: column.type for column in self.table.columns}
-        node = translate(text, types)
+        node = translate(text, self.table.types)
         if node is None:
             raise UsageError(
                 f"index {self.index.name}: `{text}` may mean something else in PostgreSQL than in "
@@ -255,8 +254,8 @@ def _demand_columns(
 
 def _demand_stored_columns(connection: Connection, relation: ServerRelation, table: Table) -> None:
     """Triggers see no value of columns that are generated when they are read."""
-    names = [column.name for column in table.columns]
-    rows = connection.execute(_GENERATED_WHEN_READ, (relation.oid, names)).fetchall()
+    read = (relation.oid, list(table.types))
+    rows = connection.execute(_GENERATED_WHEN_READ, read).fetchall()
     if rows:
         raise RelationMismatch(
             f"{relation.label}: {rows[0][0]} is a virtual generated column, which triggers cannot "

@@ -23,12 +23,12 @@ class IndexNames:
     @property
     def temporary(self) -> str:
         """Where writers record what they do while the index is loaded."""
-        return qualified(self.schema, self.name_with("recorded"))
+        return self._beside("recorded")
 
     @property
     def suspects(self) -> str:
         """Rows whose entry another row may have taken."""
-        return qualified(self.schema, self.name_with("suspects"))
+        return self._beside("suspects")
 
     @property
     def helpers(self) -> tuple[str, str]:
@@ -38,12 +38,15 @@ class IndexNames:
     @property
     def keeper(self) -> str:
         """The function that keeps the index when the table is written to."""
-        return qualified(self.schema, self.name_with("keep"))
+        return self._beside("keep")
 
     @property
     def emptier(self) -> str:
         """The function that empties the index when the table is truncated."""
-        return qualified(self.schema, self.name_with("truncate"))
+        return self._beside("truncate")
+
+    def _beside(self, purpose: str) -> str:
+        return qualified(self.schema, self.name_with(purpose))
 
     def name_with(self, purpose: str) -> str:
         """A name for something that belongs to the index, shortened to what PostgreSQL allows."""

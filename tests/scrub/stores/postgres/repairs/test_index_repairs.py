@@ -980,11 +980,11 @@ with ground.repairs() as store:
 
 
 def is_held(ground: Ground) -> bool:
-    query = (
-        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND database = "
-        "(SELECT oid FROM pg_database WHERE datname = current_database())"
+    held = (
+        "pg_locks JOIN pg_database d ON d.oid = database"
+        " WHERE locktype = 'advisory' AND datname = current_database()"
     )
-    return bool(ground.database.rows(query))
+    return ground.database.rows(f"SELECT count(*) > 0 FROM {held}") == [(True,)]
 
 
 # ---- undo ----
