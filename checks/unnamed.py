@@ -22,12 +22,10 @@ class Difference:
     """At least how much of an index differs."""
 
     number: int
-    noun: str
-    plural: str
+    what: tuple[str, str]  # in the words for one, and for several
 
     def __str__(self) -> str:
-        differ = f"{self.noun} differs" if self.number == 1 else f"{self.plural} differ"
-        return f"at least {self.number:,} {differ}"
+        return f"at least {self.number:,} {self.what[self.number != 1]}"
 
 
 @dataclass(slots=True)
@@ -40,13 +38,13 @@ class Unnamed:
         """Sums of sides that were read in full; without a snapshot, the data may have changed."""
         number = int(sums.differing().sum())
         if number and all(facts.snapshot.pinned for facts in sides):
-            self._known[slot] = Difference(number, "bucket", "buckets")
+            self._known[slot] = Difference(number, ("bucket differs", "buckets differ"))
 
     def note_compared(self, slot: int, compared: ComparedEntries) -> None:
         """What a database has counted; copies count several times in a join."""
         if not compared.agrees:
             number = 1 if compared.copies else compared.differing
-            self._known[slot] = Difference(number, "entry", "entries")
+            self._known[slot] = Difference(number, ("entry differs", "entries differ"))
 
     def forget(self, slot: int) -> None:
         """It was named, or everything was looked at again and nothing differs."""

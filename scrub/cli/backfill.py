@@ -144,10 +144,7 @@ def cancel(execute: bool, format_: str, **given: Any) -> None:
     from scrub.app.building.verbs import cancel_backfill, cancel_preview
 
     request = BackfillRequest(**given)
-    if execute:
-        _execute(cancel_backfill, request, format_)
-    else:
-        _show_before(cancel_preview(request), "would be reversed", format_)
+    _change(cancel_backfill, cancel_preview, "would be reversed", request, execute, format_)
 
 
 @backfill.command()
@@ -160,10 +157,7 @@ def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
     from scrub.app.building.verbs import drop_index, drop_preview
 
     request = BackfillRequest(indexes=(index,), **given)
-    if execute:
-        _execute(drop_index, request, format_)
-    else:
-        _show_before(drop_preview(request), "would be removed", format_)
+    _change(drop_index, drop_preview, "would be removed", request, execute, format_)
 
 
 @backfill.command()
@@ -180,10 +174,8 @@ def renew(execute: bool, format_: str, **given: Any) -> None:
     from scrub.app.building.verbs import renew_functions, renew_preview
 
     request = BackfillRequest(**given)
-    if execute:
-        _execute(renew_functions, request, format_)
-    else:
-        _show_before(renew_preview(request), "would get new functions", format_)
+    would = "would get new functions"
+    _change(renew_functions, renew_preview, would, request, execute, format_)
 
 
 @backfill.command()
@@ -227,9 +219,18 @@ def _finish(result: BackfillResult, format_: str) -> NoReturn:
     raise SystemExit(result.exit_code)
 
 
-def _execute(
-    verb: Callable[..., list[BackfillStatus]], request: BackfillRequest, format_: str
+def _change(
+    verb: Callable[..., list[BackfillStatus]],
+    preview: Callable[[BackfillRequest], list[BackfillStatus]],
+    would: str,
+    request: BackfillRequest,
+    execute: bool,
+    format_: str,
 ) -> None:
+    """Do something to indexes, or show what would be done to them."""
+    if not execute:
+        _show_before(preview(request), would, format_)
+        return
     with shown_progress() as on_progress:
         done = verb(request, on_progress=on_progress)
     interrupts.demand_no_signal()

@@ -84,13 +84,5 @@ def entry(held: Held) -> Entry:
 
 
 def _record(run: str, number: int, action: Action) -> JournalRecord:
-    return JournalRecord(
-        run=run,
-        number=number,
-        index=action.index,
-        kind=action.kind,
-        defect=action.defect,
-        primary_key=action.primary_key,
-        before=action.before,
-        after=action.after,
-    )
+    same = ("index", "kind", "defect", "primary_key", "before", "after")
+    return JournalRecord(run=run, number=number, **{name: getattr(action, name) for name in same})

@@ -75,6 +75,12 @@ def scrub(ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     return run
 
 
+def says(scrub: Scrub, command: str, code: int, expected: str) -> str:
+    found, text = scrub(command)
+    assert (found, expected in text) == (code, True)
+    return text
+
+
 def test_a_lost_row_is_shown_put_back_told_and_taken_out(ground: Ground, scrub: Scrub) -> None:
     code, text = scrub("repair table orders --from FILE")
     assert code == 1
@@ -89,8 +95,7 @@ def test_a_lost_row_is_shown_put_back_told_and_taken_out(ground: Ground, scrub: 
     assert f"Rows that would be put back\n  - {row}; unknown, written as NULL: note" in text
     assert "with its entry in by_note" in text
     assert "nothing was changed; 2 changes would be made" in text
-    code, text = scrub(f"{repair} --execute --max-changes 1")
-    assert (code, "2 changes are more than --max-changes 1" in text) == (2, True)
+    says(scrub, f"{repair} --execute --max-changes 1", 2, "2 changes are more than --max-changes 1")
     assert len(ground.rows()) == 99
     code, text = scrub(f"{repair} --execute --format json")
     assert code == 0
@@ -112,14 +117,12 @@ def test_a_lost_row_is_shown_put_back_told_and_taken_out(ground: Ground, scrub: 
     assert "the table" in text
     assert "put the lost row back" in text
     assert "total='8.75', note=NULL" in text
-    code, text = scrub(f"undo {report['run']} --execute")
-    assert (code, "2 undone, 0 refused" in text) == (0, True)
+    says(scrub, f"undo {report['run']} --execute", 0, "2 undone, 0 refused")
     assert len(ground.rows()) == 99
     code, text = scrub(f"{repair} --execute")
     assert "Rows that were put back" in text
     assert "1 done; to undo it: scrub undo" in text
     run = text.split("scrub undo ")[1].split()[0]
     ground.database.run("UPDATE orders SET note = 'mine' WHERE id = 7")
-    code, text = scrub(f"undo {run} --execute")
-    assert (code, "refused: the row has changed since" in text) == (1, True)
+    text = says(scrub, f"undo {run} --execute", 1, "refused: the row has changed since")
     assert "refused: its row stays" in text

@@ -857,6 +857,17 @@ def plant_some(ground: Ground) -> list[Defect]:
     return ground.defects()
 
 
+def comes_to(place: str, time: int) -> Callable[[str], bool]:
+    """Whether a run has come to a place for the n-th time."""
+    seen: list[str] = []
+
+    def is_there(here: str) -> bool:
+        seen.append(here)
+        return seen.count(place) == time and here == place
+
+    return is_there
+
+
 REPAIR_PLACES = [
     "before a batch",
     "after a batch",
@@ -875,14 +886,8 @@ def test_a_repair_that_is_cut_off_anywhere_is_completed_by_running_it_again(
     monkeypatch.setattr(PostgresRepairs, "batch_actions_max", 2)
     found = plant_some(ground)
     before = ground.contents()
-    seen: list[str] = []
-
-    def dies_at(here: str) -> bool:
-        seen.append(here)
-        return seen.count(place) == time and here == place
-
     plan = plan_repair(found, {"t": ground.table})
-    store = Dying(ground, dies_at)
+    store = Dying(ground, comes_to(place, time))
     with suppress(CutOff):
         Executor(store, ground.table, "first").repair(plan.actions)
     store.close()
@@ -907,13 +912,7 @@ def test_an_undo_that_is_cut_off_anywhere_is_completed_by_running_it_again(
     found = plant_some(ground)
     before = ground.contents()
     ground.repair(found, run="first")
-    seen: list[str] = []
-
-    def dies_at(here: str) -> bool:
-        seen.append(here)
-        return seen.count(place) == time and here == place
-
-    store = Dying(ground, dies_at)
+    store = Dying(ground, comes_to(place, time))
     with suppress(CutOff):
         Executor(store, ground.table, "undo 1").undo("first")
     store.close()
