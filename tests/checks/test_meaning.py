@@ -7,6 +7,7 @@ import pytest
 
 from checks.columns.meaning import Surroundings, judged_in
 from checks.plan import PinnedIndex, PinnedTable, plan_check
+from checks.registry import PHYSICAL
 from scrub.model.plan import CheckPlan
 from scrub.model.relation import RelationFacts, Snapshot
 from scrub.model.request import CheckRequest
@@ -68,8 +69,8 @@ def a_plan(of_table: str = "", of_index: str = "", where: str | None = None) -> 
         )
         for index in indexes
     ]
-    physical = [PinnedTable(table=table, facts=rows)]
-    return plan_check(CheckRequest(where=where), sources, physical=physical)
+    whole = [PinnedTable(table=table, facts=rows, check=PHYSICAL)]
+    return plan_check(CheckRequest(where=where), sources, whole=whole)
 
 
 def never() -> str:
