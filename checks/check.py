@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from checks.table_look import TableLook
 from scrub.model.defect import DefectKind
 from scrub.model.plan import TablePlan
-from scrub.model.relation import RelationFacts
+from scrub.model.relation import RelationFacts, SplitKind
 from scrub.model.table import Index, Table
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ class TableCheck(Check):
 
     def refusal(self, table: Table) -> str | None:
         """Why it does not apply to a table, if that is so."""
-        return "it is for tables of columns" if table.kv is not None else None
+        if table.kv is not None:
+            return "it is for tables of columns"
+        return None if self.columns(table) else "no column of the table concerns it"
 
     @abstractmethod
     def columns(self, table: Table) -> tuple[str, ...]:
@@ -75,9 +77,11 @@ class TableCheck(Check):
     def sql_faults(self, table: Table, readable: Sequence[str]) -> Sequence[SqlFault]:
         """The same where only Spark reads the table; in `readable` are the columns it can read."""
 
-    def needs_spark(self, facts: RelationFacts) -> str | None:  # noqa: ARG002
+    def needs_spark(self, facts: RelationFacts) -> str | None:
         """Why tasks that open splits themselves cannot do it for a relation, if that is so."""
-        return None
+        if all(split.kind is SplitKind.PARQUET for split in facts.splits):
+            return None
+        return f"the {self.name} check looks into Parquet files only"
 
     def notes(self, plan: TablePlan) -> tuple[str, ...]:  # noqa: ARG002
         """What a reader should know of its coverage, beyond what the plan of the table says."""

@@ -58,7 +58,7 @@ class PhysicalCheck(TableCheck):
     def needs_spark(self, facts: RelationFacts) -> str | None:
         if any(split.kind is SplitKind.POSTGRES for split in facts.splits):
             return "a server shows values, not how they are stored"
-        return None
+        return super().needs_spark(facts)
 
     def notes(self, plan: TablePlan) -> tuple[str, ...]:
         if plan.side.engine is not Engine.SQL:

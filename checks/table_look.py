@@ -5,8 +5,10 @@ Runs in Spark's Python workers. Counting rides in the scan that adds up fingerpr
 (`checks.fault_rows`) reads the splits with faults again.
 """
 
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -26,8 +28,9 @@ from scrub.stores.unreadable import UnreadableSplit
 class TableLook(Protocol):
     """How a check looks at rows as a file holds them.
 
-    A value in the catalog's type comes from `reader.converted`, which raises UnreadableSplit where
-    the file holds something else: the split is then not read as far as this check is concerned.
+    A value in the catalog's type comes from `reader.converted`; strings may come as dictionaries.
+    It raises UnreadableSplit where the file holds something else: the split is then not read as far
+    as this check is concerned. So it is with any other exception, which is the fault of the check.
     """
 
     @property
@@ -86,6 +89,9 @@ class Tally:
         except UnreadableSplit as error:
             self.error = error.reason
             return
+        except Exception as error:  # noqa: BLE001 - must not cost the other checks their scan
+            self.error = _where_raised(error)
+            return
         self.rows += stored.rows
         for of, number in found.items():
             self.counts[of] = self.counts.get(of, 0) + number
@@ -96,3 +102,11 @@ class Tally:
             return PartFaults(error=self.error)
         found = sorted({column.name for column in self.look.columns}.intersection(misfits))
         return PartFaults(rows=self.rows, counts=self.counts, misfits=tuple(found))
+
+
+def _where_raised(error: Exception) -> str:
+    """What a look raised and where; not its message, which may hold values of the data."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    return (
+        f"the check raises {type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+    )

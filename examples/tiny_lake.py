@@ -56,6 +56,8 @@ def damage(entries: list[Row]) -> list[Row]:
 
 def make_lake(directory: Path, rows: int = ROWS_DEFAULT) -> Path:
     """Write the table, its damaged index and the catalog; return the catalog's path."""
+    if rows < TWICE:
+        raise SystemExit(f"{rows} rows are too few: at least {TWICE} are needed for every defect")
     orders = make_orders(rows)
     directory.mkdir(parents=True, exist_ok=True)
     write_deltalake(str(directory / "lake" / "orders"), pa.Table.from_pylist(orders))

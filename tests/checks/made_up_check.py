@@ -32,11 +32,11 @@ class DearestCheck(TableCheck):
     def look(self, table: Table) -> "DearestLook":
         return DearestLook(tuple(map(table.column, self.columns(table))))
 
-    def sql_faults(self, table: Table, readable: Sequence[str]) -> Sequence[SqlFault]:  # noqa: ARG002
-        from pyspark.sql import functions as F
+    def sql_faults(self, table: Table, readable: Sequence[str]) -> Sequence[SqlFault]:
+        from scrub.spark.names import named
 
-        too_dear = F.expr(f"customer_id > {DEAREST}")
-        return [SqlFault(_SUBJECT, _KIND, too_dear, _DETAIL)]
+        columns = [name for name in self.columns(table) if name in readable]
+        return [SqlFault(_SUBJECT, _KIND, named(name) > DEAREST, _DETAIL) for name in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +53,15 @@ class DearestLook:
     def _rows(self, stored: StoredBatch, reader: SplitReader) -> Any:
         values = reader.converted(stored, self.columns).column(0)
         return np.flatnonzero(pc.fill_null(pc.greater(values, DEAREST), False))
+
+
+class BrokenCheck(DearestCheck):
+    """The same, made by somebody who makes mistakes."""
+
+    def look(self, table: Table) -> "BrokenLook":
+        return BrokenLook(super().look(table).columns)
+
+
+class BrokenLook(DearestLook):
+    def count(self, stored: StoredBatch, reader: SplitReader) -> FaultCounts:  # noqa: ARG002
+        raise ValueError("it holds a secret")

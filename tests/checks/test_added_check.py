@@ -16,9 +16,10 @@ from scrub.app import explain_check, run_check
 from scrub.model.defect import DefectKind
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.result import RunResult, Status
-from tests.builders import delta_lake, entries_of, found, orders, parquet_lake
-from tests.checks.made_up_check import DEAREST, DearestCheck
+from tests.builders import delta_lake, entries_of, found, orders, parquet_lake, write_catalog
+from tests.checks.made_up_check import DEAREST, BrokenCheck, DearestCheck
 from tests.checks.pairs import pair_ground
+from tests.postgres_server import Database
 
 pytestmark = pytest.mark.spark
 
@@ -133,6 +134,40 @@ def test_it_resumes_with_the_others(
     assert [of.status for of in result.outcomes] == [Status.CLEAN, Status.DEFECTIVE, Status.CLEAN]
     assert result.outcomes[1].counts == {DefectKind.INVALID_ENCODING: len(TOO_DEAR)}
     assert any("resumed" in note for note in result.outcomes[1].notes)
+
+
+def test_where_only_a_server_reads_spark_counts(
+    spark: Any, tmp_path: Path, database: Database
+) -> None:
+    database.run(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, customer_id bigint, status text)",
+        "INSERT INTO orders SELECT i, i, 'open' FROM generate_series(1, 95) i",
+    )
+    catalog = write_catalog(tmp_path, {}, store={"kind": "postgres", "url": database.url})
+    (outcome,) = check(catalog, spark, "dearest").outcomes
+    assert (outcome.engine, outcome.rows) == ("sql", 95)
+    assert outcome.counts == {DefectKind.INVALID_ENCODING: 5}
+
+
+def test_a_look_that_raises_costs_its_own_check_and_tells_no_value(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "CHECKS", (registry.INDEX, registry.PHYSICAL, BrokenCheck()))
+    catalog = delta_lake(tmp_path, orders(30), entries_of(orders(30)))
+    physical, dearest, index = check(catalog, spark).outcomes
+    assert (physical.status, index.status) == (Status.CLEAN, Status.CLEAN)
+    assert dearest.status is Status.INCOMPLETE
+    assert "the check raises ValueError in made_up_check.py, line " in (dearest.reason or "")
+    assert "secret" not in (dearest.reason or "")
+
+
+def test_a_table_without_the_column_is_not_applicable(tmp_path: Path, spark: Any) -> None:
+    rows = orders(30).drop_columns(["customer_id"])
+    write_deltalake(str(tmp_path / "orders"), rows)
+    catalog = write_catalog(tmp_path, {}, {"id": "bigint", "status": "string"})
+    (outcome,) = check(catalog, spark, "dearest").outcomes
+    assert outcome.status is Status.NOT_APPLICABLE
+    assert outcome.reason == "no column of the table concerns it"
 
 
 def test_pairs_are_not_applicable_by_name(tmp_path: Path, spark: Any) -> None:

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every check is declared in one place, and every kind of defect has a check that finds it."""
 
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 
 from checks import registry
 from checks.physical_check import PhysicalCheck
 from checks.registry import CHECKS, INDEX, PHYSICAL, checks_of
 from scrub.app.checking.table_results import with_unanswered
+from scrub.cli.check import check as check_command
 from scrub.model.defect import DefectKind
 from scrub.model.request import CheckRequest
 from scrub.model.result import CheckOutcome, Status, TableResult
@@ -22,6 +26,14 @@ def test_names_are_unique_and_docstrings_are_one_sentence() -> None:
     for check in CHECKS:
         assert check.__doc__ is not None
         assert check.__doc__.count(".") == 1
+
+
+def test_every_check_is_named_in_the_help_and_in_the_docs() -> None:
+    shown = CliRunner().invoke(check_command, ["table", "--help"]).output
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8")
+    for check in CHECKS:
+        assert check.name in shown
+        assert f"`{check.name}`" in page
 
 
 @pytest.mark.parametrize(

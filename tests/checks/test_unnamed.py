@@ -260,7 +260,7 @@ def test_pairs_whose_sums_differ_are_a_finding_too(
     def ended(*_: Any) -> None:
         raise SessionEnded
 
-    monkeypatch.setattr("checks.pairs.source.gathered_entries", ended)
+    monkeypatch.setattr("checks.pairs.native.NativePairs.gathered_entries", ended)
     result = run_check(CheckRequest(catalog=catalog, tables=("pairs",)), spark=spark)
     checks = {check.index: check for check in result.outcomes}
     assert (checks["by_email"].status, checks["by_email"].unnamed) == (Status.DEFECTIVE, 1)
