@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from checks.check import TableCheck
@@ -18,7 +17,7 @@ from checks.task_sums import TASKS_PER_CORE
 from scrub.codec.json_values import from_text
 from scrub.model.defect import Defect, DefectKind
 from scrub.spark.session import parallelism
-from scrub.spark.tasks import run_in_tasks
+from scrub.spark.tasks import run_each
 
 _ORDER = ("part", "place", "primary_key", "column")
 
@@ -63,14 +62,7 @@ def faults_of_splits(
         key=tuple(map(table.column, table.primary_key)),
         storage_options=relation.side.facts.storage_options,
     )
-    work = partial(_name_task, tasks=tasks, spec=spec, limit=limit)
-    return run_in_tasks(spark, count, work, FAULT_SCHEMA)
-
-
-def _name_task(
-    number: int, tasks: Sequence[Sequence[FaultySplit]], spec: NamingSpec, limit: int | None
-) -> Iterator[pa.RecordBatch]:
-    return name_faults(tasks[number], spec, limit)
+    return run_each(spark, tasks, partial(name_faults, spec=spec, limit=limit), FAULT_SCHEMA)
 
 
 def in_order(faults: DataFrame, limit: int | None) -> DataFrame:

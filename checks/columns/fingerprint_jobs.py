@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The jobs that fingerprint parts of tables and indexes, one for each engine."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from checks.columns.entries import primary_key_of
@@ -15,12 +14,12 @@ from checks.numbering import Relation, Slot
 from checks.parts import Part, pack
 from checks.scan_spec import ACTUAL, EXPECTED, ScanSpec
 from checks.specs import is_looked_at, scan_spec
-from checks.task_sums import SUMS_SCHEMA, TASKS_PER_CORE, NumberedSplit, added_up
+from checks.task_sums import SUMS_SCHEMA, TASKS_PER_CORE, added_up
 from scrub.codec.digest import Salt
 from scrub.spark.expected_values import expected_value, is_covered, type_of
 from scrub.spark.names import named
 from scrub.spark.session import parallelism
-from scrub.spark.tasks import run_in_tasks
+from scrub.spark.tasks import run_each
 from scrub.stores.base import ReadableStore
 
 
@@ -31,8 +30,7 @@ def fingerprint_splits_natively(
     tasks = pack(parts, TASKS_PER_CORE * parallelism(spark))
     relations = {part.relation.number: part.relation for part in parts}
     specs = {number: scan_spec(relation, slots, salt) for number, relation in relations.items()}
-    work = partial(_fingerprint_task, tasks=tasks, specs=specs)
-    sums = run_in_tasks(spark, len(tasks), work, SUMS_SCHEMA)
+    sums = run_each(spark, tasks, partial(fingerprint_splits, specs=specs), SUMS_SCHEMA)
     return added_up(sums, spark, len(tasks) * _bytes_of_sums(specs))
 
 
@@ -59,12 +57,6 @@ def fingerprint_by_sql(
         rows = store.frame(spark, relation.side.facts, relation.columns, splits)
         frames.append(_sql_frame(rows, relation, slots, salt))
     return reduce(DataFrame.unionAll, frames)
-
-
-def _fingerprint_task(
-    number: int, tasks: Sequence[Sequence[NumberedSplit]], specs: Mapping[int, ScanSpec]
-) -> Iterator[pa.RecordBatch]:
-    return fingerprint_splits(tasks[number], specs)
 
 
 def _sql_frame(rows: DataFrame, relation: Relation, slots: frozenset[int], salt: Salt) -> DataFrame:

@@ -29,9 +29,7 @@ class Surroundings:
 
     time_zone: str  # of the session
     by_language: Callable[[], bool]  # whether letters are cased as the JVM's language has it
-    clocks: Callable[
-        [], str | None
-    ]  # the zone of the JVMs; None: it cannot be determined, or several
+    clocks: Callable[[], str | None]  # the zone of the JVMs; None: not known, or several
 
 
 def without_changed_meaning(plan: CheckPlan, spark: SparkSession) -> CheckPlan:

@@ -22,7 +22,7 @@ from scrub.codec.arrow_types import arrow_schema_of
 from scrub.codec.digest import RowDigests, Salt, verify_digest
 from scrub.spark.digest import bucket_of
 from scrub.spark.session import parallelism
-from scrub.spark.tasks import run_in_tasks
+from scrub.spark.tasks import run_each
 from scrub.spark.types import to_struct
 from scrub.stores.base import ReadableStore
 from scrub.stores.split_readers import read_split
@@ -62,27 +62,19 @@ def _native_rows(
     schema = to_struct(relation.columns)
     if not parts:
         return spark.createDataFrame([], schema)
-    work = partial(
-        _rows_task,
-        tasks=pack(parts, TASKS_PER_CORE * parallelism(spark)),
-        spec=scan_spec(relation, frozenset(), salt),
-        wanted=None if chosen is None else chosen.bitmap,
-    )
-    tasks = min(len(parts), TASKS_PER_CORE * parallelism(spark))
-    return run_in_tasks(spark, tasks, work, schema)
+    spec = scan_spec(relation, frozenset(), salt)
+    work = partial(_rows_of, spec=spec, wanted=None if chosen is None else chosen.bitmap)
+    return run_each(spark, pack(parts, TASKS_PER_CORE * parallelism(spark)), work, schema)
 
 
-def _rows_task(
-    number: int,
-    tasks: Sequence[Sequence[NumberedSplit]],
-    spec: ScanSpec,
-    wanted: NDArray[np.uint8] | None,
+def _rows_of(
+    splits: Sequence[NumberedSplit], spec: ScanSpec, wanted: NDArray[np.uint8] | None
 ) -> Iterator[pa.RecordBatch]:
     verify_digest()
     schema = arrow_schema_of(spec.columns)
     found: list[pa.RecordBatch] = []
     rows = 0
-    for numbered in tasks[number]:
+    for numbered in splits:
         for batch in read_split(numbered.split, spec.columns, spec.storage_options):
             kept = batch if wanted is None else in_buckets(batch, spec, wanted)
             found.append(plain(kept, schema))

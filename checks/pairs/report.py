@@ -34,9 +34,7 @@ class Report:
     bytes_read: int = 0
     counts: Counter[tuple[int, int]] = field(default_factory=Counter)  # verdict and index
     unread: Counter[int] = field(default_factory=Counter)  # entries whose value cannot be read
-    doubtful: Counter[int] = field(
-        default_factory=Counter
-    )  # rows, by the index they say nothing to
+    doubtful: Counter[int] = field(default_factory=Counter)  # rows, by the index they do not prove
     shown: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, layout: "Layout", found: "Entries", batch: pa.RecordBatch) -> None:

@@ -6,9 +6,9 @@ No RDD is involved, so the same code runs in the driver's JVM, on a cluster and 
 """
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+Given = TypeVar("Given")
 TaskFunction = Callable[[int], Iterator[pa.RecordBatch]]
 
 
@@ -31,6 +32,16 @@ def run_in_tasks(
         spare_modules_from_collection()
 
     return spark.range(0, tasks, 1, tasks).mapInArrow(run, schema)
+
+
+def run_each(
+    spark: "SparkSession",
+    tasks: Sequence[Given],
+    work: Callable[[Given], Iterator[pa.RecordBatch]],
+    schema: "StructType | str",
+) -> "DataFrame":
+    """The same of what `work` yields for what each task is given."""
+    return run_in_tasks(spark, len(tasks), lambda number: work(tasks[number]), schema)
 
 
 @cache

@@ -110,14 +110,11 @@ def _skipped(table: Table, index: Index, error: ScrubError | None = None) -> Not
     """An index that is not looked at: it could not be read, or `--where` does not apply to it."""
     from checks.registry import INDEX
 
-    return NotChecked(
-        table=table.name,
-        check=INDEX.name,
-        index=index.name,
-        reason=error.in_one_line if error else WHERE_DOES_NOT_APPLY,
-        incomplete=error is not None,
-        error=error,
-    )
+    name = index.name
+    if error is not None:
+        return NotChecked.because_of(error, table=table.name, check=INDEX.name, index=name)
+    reason = WHERE_DOES_NOT_APPLY
+    return NotChecked(table=table.name, check=INDEX.name, index=name, reason=reason)
 
 
 def _pinned(

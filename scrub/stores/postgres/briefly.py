@@ -77,9 +77,8 @@ class Lookout:
     def __init__(self, connection: Connection, other: Connection) -> None:
         self.connection = connection
         self._other = other
-        (self._pid,) = only_row(
-            connection, "SELECT pg_backend_pid()"
-        )  # the server's word: a pooler in between has one of its own
+        # The server's word: a pooler in between has one of its own.
+        (self._pid,) = only_row(connection, "SELECT pg_backend_pid()")
 
     def close(self) -> None:
         self._other.close()
