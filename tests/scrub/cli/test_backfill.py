@@ -540,6 +540,15 @@ def test_a_catalog_that_no_longer_has_the_index(
     assert scrub("cancel orders --execute") == 0
 
 
+def test_whoever_ends_in_order_holds_nobody_up(catalog: Path, shop: Database) -> None:
+    """A server notices only a moment later that a session has ended."""
+    for _ in range(20):
+        builds, table = builds_of(catalog)
+        builds.hold(table)
+        builds.close()
+        assert shop.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'") == []
+
+
 def test_cancelling_waits_for_the_process_that_runs_the_build(
     catalog: Path, scrub: Scrub, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,10 @@ process holds nobody up, and it signs the build, so that workers it left behind 
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
+
+import psycopg
 
 from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.build import Method, State
@@ -25,7 +28,7 @@ from scrub.stores.postgres.connections import Connection, connect, conninfo_of
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.relations import find_relation
-from scrub.stores.postgres.session_locks import holder_of, try_lock
+from scrub.stores.postgres.session_locks import holder_of, try_lock, unlock_all
 
 _POLL_SECONDS = 0.1
 ENDED = (State.PUBLIC, State.REVERSED)
@@ -47,6 +50,9 @@ class PostgresBuilds:
 
     def close(self) -> None:
         if "connection" in self.__dict__:
+            # The server notices only a moment later that a session has ended.
+            with suppress(psycopg.Error):
+                unlock_all(self.connection)
             self.connection.close()
 
     def entries(self, table: Table, indexes: Sequence[Index]) -> tuple[EntrySql, ...]:
