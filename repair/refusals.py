@@ -20,6 +20,14 @@ REFUSED: Mapping[DefectKind, Reason] = {
         "the table lacks a value, and no index can supply it",
         "give the column a value, or say `nullable: true` in the catalog",
     ),
+    DefectKind.CHECK_VIOLATION: (
+        "the row breaks a rule of the catalog, and only its owner knows what it should hold",
+        "correct the row, or the rule under `checks:` in the catalog",
+    ),
+    DefectKind.FOREIGN_KEY_VIOLATION: (
+        "the row that it refers to is absent, and no index can supply it",
+        "correct the row, or restore the one that it refers to",
+    ),
     DefectKind.INVALID_ENCODING: (
         "the bytes cannot be read, so what they should be is unknown",
         "restore the row or the file from a backup",

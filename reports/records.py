@@ -67,6 +67,7 @@ def check_record(outcome: CheckOutcome) -> Record:
     return {
         "check": outcome.check,
         "index": outcome.index,
+        "constraint": outcome.constraint,
         "status": outcome.status,
         "reason": outcome.reason,
         "error": outcome.error,
@@ -92,6 +93,7 @@ def defect_record(defect: Defect) -> Record:
         "kind": defect.kind,
         "table": defect.table,
         "index": defect.index,
+        "constraint": defect.constraint,
         "primary_key": entry_record(defect.primary_key),
         "index_key": entry_record(defect.index_key),
         "expected": entry_record(defect.expected),

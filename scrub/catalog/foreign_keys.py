@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `foreign_keys:` of a table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from scrub.catalog import document
+from scrub.catalog.constraints import read_key_columns
 from scrub.catalog.document import Mistakes, NamedNode, line_of
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
@@ -31,7 +32,8 @@ def _foreign_key(
     section = Section(entry.value, entry.line, what, ("columns", "references"), mistakes)
     section.require("columns", "name the columns that refer: [customer_id]")
     section.require("references", "name the table referred to")
-    columns = _columns(section, list(table.types))
+    items = section.items("columns")
+    columns = read_key_columns(items, what, list(table.types), section.mistakes)
     references = section.text("references")
     if references is not None and references not in tables:
         hint = did_you_mean(references, tables, "tables")
@@ -41,18 +43,23 @@ def _foreign_key(
         if wanted and len(columns) != len(wanted):
             message = f"{what} has {len(columns)} columns, the key of {references} {len(wanted)}"
             section.add("columns", message, f"that key is [{', '.join(wanted)}]")
+        else:
+            _refuse_other_types(section, table, columns, tables[references])
     return ForeignKey(name=entry.name, columns=columns, references=references or "")
 
 
-def _columns(section: Section, known: list[str]) -> tuple[str, ...]:
-    columns = []
-    for item in section.items("columns"):
-        name = document.text(item, f"a column of {section.what}", section.mistakes)
-        if name is not None and name not in known:
-            message = f"{section.what} uses an unknown column '{name}'"
-            section.mistakes.add(line_of(item), message, did_you_mean(name, known, "columns"))
-        elif name is not None and name in columns:
-            message = f"'{name}' comes twice in the columns of {section.what}"
-            section.mistakes.add(line_of(item), message, "name each column once")
-        columns.append(name or "")
-    return tuple(columns)
+def _refuse_other_types(
+    section: Section, table: Table, columns: Sequence[str], parent: Table
+) -> None:
+    """A value refers to a key only if both have one type; integers may differ in width."""
+    for name, of_parent in zip(columns, parent.primary_key, strict=True):
+        if name not in table.types or of_parent not in parent.types:
+            continue
+        own, wanted = table.types[name], parent.types[of_parent]
+        if own != wanted and not (own.is_integer and wanted.is_integer):
+            section.add(
+                "columns",
+                f"{section.what}: column '{name}' is {own}, the key column "
+                f"'{of_parent}' of {parent.name} is {wanted}",
+                "give both the same type; integers may differ in width",
+            )

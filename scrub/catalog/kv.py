@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from scrub.catalog.constraints import read_checks, read_unique_keys
 from scrub.catalog.document import Mistakes, NamedNode, line_of
 from scrub.catalog.families import column_id_of, columns_named, read_families
 from scrub.catalog.kv_types import BINARY, parse_datum_type
@@ -23,6 +24,9 @@ _KEYS = (
     "columns",
     "primary_key",
     "families",
+    "checks",
+    "unique",
+    "foreign_keys",
     "indexes",
     "sorted",
 )
@@ -58,6 +62,7 @@ class _Reader:
             self._index(of_index, store, relation, key, taken)
             for of_index in section.named_entries("indexes", "index")
         ]
+        types = {name: column.type for name, (column, _) in self.columns.items()}
         return Table(
             name=self.entry.name,
             store=store,
@@ -65,6 +70,8 @@ class _Reader:
             columns=tuple(column for column, _ in self.columns.values()),
             primary_key=tuple(self._name_of(part.column) for part in key),
             indexes=tuple(index for index, _ in indexes),
+            checks=read_checks(section, types),
+            unique=tuple(read_unique_keys(section, types)),
             line=self.entry.line,
             kv=KvTable(
                 id=table_id,

@@ -54,7 +54,7 @@ def describe_catalog(catalog: Catalog) -> Iterator[Listing]:
 
 
 def describe_table(table: Table) -> Iterator[Listing]:
-    """The columns, indexes, checks and foreign keys of one table."""
+    """The columns, indexes and constraints of one table."""
     yield Listing(
         ("column", "type", "nullable", "primary key"),
         tuple(
@@ -70,9 +70,13 @@ def describe_table(table: Table) -> Iterator[Listing]:
     if table.indexes:
         headers = ("index", "store", "relation", "key", "primary key", "storing", "covers")
         yield Listing(headers, tuple(map(_index, table.indexes)))
-    constraints = [(f"check {name}", text) for name, text in table.checks.items()] + [
-        (f"foreign key {key.name}", f"{', '.join(key.columns)} in {key.references}")
-        for key in table.foreign_keys
+    constraints = [
+        *((f"check {name}", text) for name, text in table.checks.items()),
+        *((f"unique {key.name}", ", ".join(key.columns)) for key in table.unique),
+        *(
+            (f"foreign key {key.name}", f"{', '.join(key.columns)} in {key.references}")
+            for key in table.foreign_keys
+        ),
     ]
     if constraints:
         yield Listing(("constraint", "says"), tuple(constraints))

@@ -7,9 +7,8 @@ from dataclasses import replace
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from scrub.catalog import document, names
-from scrub.catalog.bad_expression import BadExpression
+from scrub.catalog.constraints import read_checks, read_unique_keys, refuse_shared_names
 from scrub.catalog.document import Mistakes, NamedNode, line_of
-from scrub.catalog.expressions import check_condition
 from scrub.catalog.foreign_keys import read_foreign_keys
 from scrub.catalog.indexes import IndexReader
 from scrub.catalog.kv import read_kv_table
@@ -27,6 +26,7 @@ _KEYS = (
     "columns",
     "primary_key",
     "checks",
+    "unique",
     "foreign_keys",
     "indexes",
     "time_zone",
@@ -50,6 +50,7 @@ def read_tables(
     for entry in found:
         foreign_keys = read_foreign_keys(entry, tables, mistakes)
         tables[entry.name] = replace(tables[entry.name], foreign_keys=tuple(foreign_keys))
+        refuse_shared_names(entry, tables[entry.name], mistakes)
     return tables
 
 
@@ -81,7 +82,8 @@ def _read_table(
         columns=tuple(columns),
         primary_key=context.primary_key,
         indexes=tuple(IndexReader(context).read(section)),
-        checks=_checks(section, context),
+        checks=read_checks(section, context.columns),
+        unique=tuple(read_unique_keys(section, context.columns)),
         time_zone=read_time_zone(section, time_zone),
         line=entry.line,
     )
@@ -136,15 +138,3 @@ def _primary_key(section: Section, context: TableContext) -> tuple[str, ...]:
     if isinstance(node, SequenceNode) and not node.value:
         section.add("primary_key", f"the primary key of {section.what} is empty")
     return tuple(key)
-
-
-def _checks(section: Section, context: TableContext) -> dict[str, str]:
-    checks = {}
-    for entry, condition in section.texts("checks", "check"):
-        checks[entry.name] = condition
-        try:
-            check_condition(condition, context.columns)
-        except BadExpression as error:
-            message = f"check '{entry.name}' {error}"
-            section.mistakes.add(line_of(entry.value), message, error.hint)
-    return checks

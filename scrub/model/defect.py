@@ -18,7 +18,7 @@ class DefectKind(StrEnum):
     WRONG_STORED_VALUE = "wrong_stored_value"  # key present, stored columns differ
     DUPLICATE_ENTRY = "duplicate_index_entry"  # an entry more often than its row
     DUPLICATE_KEY = "duplicate_primary_key"  # a row more often than its entry
-    UNIQUE_VIOLATION = "unique_violation"  # two rows share a unique index key
+    UNIQUE_VIOLATION = "unique_violation"  # two rows share a key that is unique
     INVALID_ENCODING = "invalid_encoding"  # bytes that cannot be read
     INVALID_COMPOSITE = "invalid_composite_encoding"  # key and value of a column disagree
     NONCANONICAL = "noncanonical_encoding"  # bytes that read well, but should be others
@@ -26,6 +26,8 @@ class DefectKind(StrEnum):
     UNEXPECTED_KEY = "unexpected_key"  # a key outside every known index
     KEY_ORDER = "key_order"  # a pair behind one that it belongs before
     NULL_VIOLATION = "null_violation"  # NULL in a column that is never NULL
+    CHECK_VIOLATION = "check_violation"  # a row for which a CHECK is false
+    FOREIGN_KEY_VIOLATION = "foreign_key_violation"  # a row that refers to no row
 
 
 PHYSICAL_KINDS = (
@@ -70,6 +72,7 @@ class Defect:
     value_hex: str | None = None
     column: str | None = None  # what is wrong is the value, or the type, of this column
     file: str | None = None  # what is wrong concerns a whole file
+    constraint: str | None = None  # the constraint of the table that the row violates
 
     @property
     def id(self) -> str:
@@ -81,6 +84,8 @@ class Defect:
             identity.append(self.key_hex)  # a row has several pairs; and all that some of them tell
         if self.column is not None:
             identity += [self.column, self.file]
+        if self.constraint is not None:
+            identity.append({"constraint": self.constraint})
         text = json.dumps(identity, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

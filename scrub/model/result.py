@@ -23,11 +23,12 @@ EXIT_CODES: Mapping[Status, int] = {Status.CLEAN: 0, Status.DEFECTIVE: 1, Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOutcome:
-    """One check of one index (or of a whole table, when `index` is None)."""
+    """One check of one index, of one constraint, or of a whole table if both are None."""
 
     check: str
     index: str | None
     status: Status
+    constraint: str | None = None
     reason: str | None = None  # why not applicable or incomplete
     error: bool = False  # it could not even begin: what it compares is not there, or not as said
     rows: int | None = None

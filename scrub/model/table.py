@@ -107,6 +107,14 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UniqueKey:
+    """Columns whose values no two rows share; a NULL among them never clashes."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignKey:
     """Columns whose values must be a primary key of another table."""
 
@@ -126,6 +134,7 @@ class Table:
     primary_key: tuple[str, ...]
     indexes: tuple[Index, ...] = ()
     checks: Mapping[str, str] = field(default_factory=dict)
+    unique: tuple[UniqueKey, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     time_zone: str = UTC  # that its expressions are evaluated in, by every engine
     line: int = 0
