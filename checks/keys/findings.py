@@ -29,7 +29,7 @@ class UnreadSplit:
 class KeyFindings:
     """One key of one table. Violations that were found stand, whatever was not read."""
 
-    rows: int  # looked at; 0 for what Spark reads, which does not count them
+    rows: int  # looked at
     violations: int = 0
     undecided: int = 0  # rows whose parent may be in what was not read
     unread: tuple[UnreadSplit, ...] = ()

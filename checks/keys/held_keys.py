@@ -45,7 +45,10 @@ class HeldKeys:
         return digests.of_rows(self._found(digests))
 
     def _found(self, keys: KeyDigests) -> NDArray[np.bool_]:
-        return digest_sets.found(_set_of(self), keys.digests.first, keys.digests.second)
+        flags: NDArray[np.bool_] = digest_sets.found(
+            _set_of(self), keys.digests.first, keys.digests.second
+        )
+        return flags
 
 
 @dataclass(frozen=True, slots=True)

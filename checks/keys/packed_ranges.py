@@ -4,13 +4,14 @@
 Tasks divide the digests of their rows into ranges by leading bits, and return each range as one
 binary row. Spark brings the rows of a range into one partition, where a second task sees every
 occurrence of a key. The number of ranges follows from the number of rows, so that neither task
-holds more than its share, and nothing but the second task's findings reaches the driver.
+holds more than its share; a key that very many rows have is not sent again and again. Nothing but
+the second tasks' findings reaches the driver, and of these not more than fit.
 
 The first half runs in Spark's Python workers.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,7 +36,8 @@ PACKED_SCHEMA = "place int, key int, side int, digests binary, report string"
 """Digests of one range of one key, `side` telling whose; or, with `key` -1, a report on a split."""
 REPORT = -1
 
-SecondTask = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+SecondTask = Callable[[Iterator[pa.RecordBatch], int], Iterator[pa.RecordBatch]]
+"""Given whole ranges as PACKED_SCHEMA, and how many keys it may return for each range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,32 +60,38 @@ def brought_together(
     second: SecondTask,
     schema: str,
     *,
+    keys_max: int,
     pairs: bool,
 ) -> DataFrame:
-    """What second tasks yield, each given whole ranges as PACKED_SCHEMA."""
+    """What second tasks yield; of a key's digests they return all if these are at most so many."""
     rows = sum(side.rows_about for side in sides)
     ranges = max(parallelism(spark), -(-rows // RANGE_KEYS))
-    numbers = max(map(len, keys))
-    partitions = ranges * numbers
-    divided = Divided(
-        sides=tuple(sides),
-        keys=tuple(map(tuple, keys)),
-        salt=salt,
-        ranges=ranges,
-        places=places_of(partitions),
-        pairs=pairs,
+    partitions = ranges * max(map(len, keys))
+    packed = in_ranges(
+        spark,
+        Divided(
+            sides=tuple(sides),
+            keys=tuple(map(tuple, keys)),
+            salt=salt,
+            ranges=ranges,
+            places=places_of(partitions),
+            pairs=pairs,
+        ),
     )
-    work = partial(divide, divided=divided)
-    packed = run_each(spark, in_tasks(spark, *sides), work, PACKED_SCHEMA)
-    return packed.repartition(partitions, "place").mapInArrow(_sparing(second), schema)
+    # Digests are even: a range has about its share of them, and hardly ever twice as many.
+    range_keys_max = 2 * -(-keys_max // ranges)
 
-
-def _sparing(second: SecondTask) -> SecondTask:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from second(batches)
+        yield from second(batches, range_keys_max)
         spare_modules_from_collection()
 
-    return run
+    return packed.repartition(partitions, "place").mapInArrow(run, schema)
+
+
+def in_ranges(spark: SparkSession, divided: Divided) -> DataFrame:
+    """What first tasks return, as PACKED_SCHEMA."""
+    work = partial(divide, divided=divided)
+    return run_each(spark, in_tasks(spark, *divided.sides), work, PACKED_SCHEMA)
 
 
 def divide(given: Given, divided: Divided) -> Iterator[pa.RecordBatch]:
@@ -123,10 +131,16 @@ class _Gathered:
         self.divided, self.side, self.number = divided, side, number
         self.digests: list[RowDigests] = []
         self.rows = 0
+        self.recent = digest_sets.nothing_recent()
+        # Twice tells that a key is repeated; once tells that it is there.
+        self.times_max = 1 if divided.pairs else 2
 
     def add(self, digests: RowDigests) -> Iterator[pa.RecordBatch]:
-        self.digests.append(digests)
-        self.rows += len(digests.first)
+        kept = digest_sets.without_recent(
+            self.recent, digests.first, digests.second, self.times_max
+        )
+        self.digests.append(RowDigests(*kept))
+        self.rows += len(kept[0])
         if self.rows >= CHUNK_KEYS:
             yield from self.flush()
 
@@ -150,13 +164,19 @@ class _Gathered:
             begin = end
 
 
-Gathering = Mapping[tuple[int, int], list[NDArray[np.uint64]]]
+Words = NDArray[np.uint64]
+Gathering = Mapping[tuple[int, int], list[Words]]
 """What a second task was given: digests by key and side."""
 
 
-def unpacked(batches: Iterator[pa.RecordBatch]) -> tuple[Gathering, list[tuple[int, str]]]:
+def pairs_in(some: Sequence[Words]) -> digest_sets.Pairs:
+    """Digests that travelled as words, as the pairs they are of; there may be none."""
+    return np.concatenate([np.empty(0, dtype=np.uint64), *some]).reshape(-1, 2)
+
+
+def unpacked(batches: Iterable[pa.RecordBatch]) -> tuple[Gathering, list[tuple[int, str]]]:
     """The digests of a partition by key and side, and the reports that came with them."""
-    gathering: dict[tuple[int, int], list[NDArray[np.uint64]]] = {}
+    gathering: dict[tuple[int, int], list[Words]] = {}
     reports: list[tuple[int, str]] = []
     for batch in batches:
         keys, sides = batch.column("key").to_pylist(), batch.column("side").to_pylist()

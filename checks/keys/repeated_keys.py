@@ -8,7 +8,6 @@ by value: two keys may share a digest.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,7 @@ from checks.keys.held_keys import SuspectedKeys
 from checks.keys.packed_ranges import brought_together, unpacked
 from checks.keys.sifted_rows import every_complete, sifted
 from checks.keys.split_rows import Key, SplitRows
-from checks.keys.suspicion import FOUND_SCHEMA, Found, found_in, found_rows
-from checks.task_rows import as_batch
+from checks.keys.suspicion import FOUND_SCHEMA, Found, found_in, found_rows, report_rows
 from scrub.codec import digest_sets
 from scrub.codec.digest import Salt
 
@@ -57,8 +55,9 @@ def find_repeated(
                 [rows],
                 [[key.columns for key in keys]],
                 salt,
-                partial(repeated_in, suspects_max=suspects_max),
+                repeated_in,
                 FOUND_SCHEMA,
+                keys_max=suspects_max,
                 pairs=False,
             )
         )
@@ -70,14 +69,14 @@ def find_repeated(
     ]
 
 
-def repeated_in(batches: Iterator[pa.RecordBatch], suspects_max: int) -> Iterator[pa.RecordBatch]:
+def repeated_in(batches: Iterator[pa.RecordBatch], keys_max: int) -> Iterator[pa.RecordBatch]:
     """The digests of a range that occur more than once; runs in a Spark task."""
     gathering, reports = unpacked(batches)
     for (number, _), digests in gathering.items():
         suspected = digest_sets.repeated(np.concatenate(digests))
         if len(suspected):
-            yield found_rows(number, suspected, suspects_max)
-    yield as_batch([(-1, side, None, report) for side, report in reports], FOUND_SCHEMA)
+            yield found_rows(number, suspected, keys_max)
+    yield report_rows(reports)
 
 
 def _findings(
@@ -97,7 +96,7 @@ def _findings(
     beside = () if key.is_primary else primary_key
     if suspected is None:
         frame = sifted(spark, rows, key.columns, beside, every_complete)
-        return find_repeated_by_sql(jobs, frame, key, primary_key, looked)
+        return _compared(jobs, frame, key, primary_key, looked)
     choice = SuspectedKeys.of(suspected, salt).has
     frame = sifted(spark, rows, key.columns, beside, choice)
     return counted(_violating(frame, key, primary_key), jobs, looked)
@@ -106,15 +105,31 @@ def _findings(
 def find_repeated_by_sql(
     jobs: Jobs,
     rows: DataFrame,
-    key: RepeatableKey,
+    keys: Sequence[RepeatableKey],
     primary_key: Key,
-    looked: KeyFindings | None = None,
+    where: str | None = None,
+) -> list[KeyFindings]:
+    """The same for rows that Spark reads; `where` chooses among them."""
+    looked = KeyFindings(rows=jobs.number(rows if where is None else rows.where(where)))
+    return [
+        _compared(
+            jobs,
+            by_sql.keyed(rows, key.columns, () if key.is_primary else primary_key, where),
+            key,
+            primary_key,
+            looked,
+        )
+        for key in keys
+    ]
+
+
+def _compared(
+    jobs: Jobs, rows: DataFrame, key: RepeatableKey, primary_key: Key, looked: KeyFindings
 ) -> KeyFindings:
-    """The same for a keyed frame; see `checks.keys.by_sql`."""
-    looked = looked or KeyFindings(rows=jobs.number(rows))
+    """What Spark finds in a keyed frame: by hash first, and by value where hashes are equal."""
     suspected = by_sql.suspects(rows, key.columns).persist()
     try:
-        if jobs.is_empty(suspected):
+        if not jobs.number(suspected):
             return looked
         few = by_sql.suspicious(rows, suspected, key.columns)
         return counted(_violating(few, key, primary_key), jobs, looked)

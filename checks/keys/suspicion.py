@@ -2,7 +2,7 @@
 """What tasks tell the driver about keys: a bounded number of digests, and reports on splits."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,11 +24,11 @@ Words = NDArray[np.uint64]
 class Found:
     """What all tasks of a job told."""
 
-    digests: Mapping[int, Words | None]  # by key; None: too many
+    digests: Mapping[int, Words | None]  # by key; None: more than tasks may return
     reports: Mapping[int, tuple[Mapping[str, object], ...]]  # by side
 
     def of_key(self, number: int) -> Words | None:
-        """The digests found for a key, as 64-bit words; None if there are too many."""
+        """The digests found for a key, as 64-bit words; None if tasks found too many."""
         return self.digests.get(number, np.empty(0, dtype=np.uint64))
 
     def rows(self, side: int) -> int:
@@ -45,10 +45,15 @@ class Found:
         return frozenset(split.number for split in self.unread(side))
 
 
-def found_rows(key: int, digests: Words, digests_max: int) -> pa.RecordBatch:
-    """Digests as a row of FOUND_SCHEMA, or only that there are too many."""
-    octets = digests.tobytes() if len(digests) <= digests_max else None
+def found_rows(key: int, digests: Words, keys_max: int) -> pa.RecordBatch:
+    """Digests as a row of FOUND_SCHEMA, or only that they are of too many keys."""
+    octets = digests.tobytes() if len(digests) <= keys_max else None
     return as_batch([(key, 0, octets, None)], FOUND_SCHEMA)
+
+
+def report_rows(reports: Sequence[tuple[int, str]]) -> pa.RecordBatch:
+    """Reports on splits, by side, as rows of FOUND_SCHEMA."""
+    return as_batch([(REPORT, side, None, report) for side, report in reports], FOUND_SCHEMA)
 
 
 def found_in(table: pa.Table) -> Found:
@@ -60,7 +65,7 @@ def found_in(table: pa.Table) -> Found:
         if key == REPORT:
             reports.setdefault(row["side"], []).append(json.loads(row["report"]))
         elif octets is None:
-            digests[key] = None
+            digests[key] = None  # and so it stays
         elif (so_far := digests.setdefault(key, [])) is not None:
             so_far.append(np.frombuffer(octets, dtype=np.uint64))
     return Found(
