@@ -21,6 +21,7 @@ _COMPILED = (
     "scrub.codec.digest_sets",
     "scrub.codec.xxh64",
     "scrub.codec.kv.arrow_columns",
+    "scrub.codec.kv.arrow_rows",
     "scrub.codec.kv.batches",
     "scrub.codec.kv.entries",
     "scrub.codec.kv.ordering",
