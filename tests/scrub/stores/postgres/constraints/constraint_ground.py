@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relations of a database, and the questions of constraints about them in the words of a catalog."""
+"""Relations of a database, and questions about their constraints in the words of a catalog."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -152,7 +152,8 @@ def test_a_composite_reference_with_a_null_refers_to_nothing(database: Database)
         "CREATE TABLE parent (id int, a int, b text)",
         "INSERT INTO parent VALUES (1, 1, 'x'), (2, 2, 'y'), (3, 3, NULL)",
         "CREATE TABLE child (id int, a int, b varchar(5))",
-        "INSERT INTO child VALUES (1, 1, 'x'), (2, 1, 'y'), (3, NULL, 'z'), (4, 3, NULL), (5, 3, '')",
+        "INSERT INTO child VALUES (1, 1, 'x'), (2, 1, 'y'), (3, NULL, 'z'), (4, 3, NULL),"
+        " (5, 3, '')",
     )
     with ground(database, child=pair, parent=pair) as there:
         reference = there.reference(("a", "b"), ("a", "b"))
