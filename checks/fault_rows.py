@@ -22,7 +22,7 @@ from scrub.stores.unreadable import UnreadableSplit
 
 FAULT_SCHEMA = (
     "part int, place bigint, kind string, column string, primary_key array<string>, "
-    "detail string, value_hex string"
+    "detail string, value_hex string, shown array<string>"
 )
 """A row for each fault: `place` is the row within the part, and -1 for what concerns all of it. A
 row without a kind says in `detail` why the part could not be read a second time."""
@@ -47,13 +47,14 @@ class NamingSpec:
     look: TableLook
     looked_at: RowChoice
     key: tuple[Column, ...]  # the table's primary key
+    shown: tuple[Column, ...] = ()  # what else of a row is told
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """What is read."""
-        wanted = {c.name: c for c in (*self.looked_at.columns, *self.key, *self.look.columns)}
-        return tuple(wanted.values())
+        of_rows = (*self.looked_at.columns, *self.key, *self.shown, *self.look.columns)
+        return tuple({column.name: column for column in of_rows}.values())
 
 
 def name_faults(
@@ -84,13 +85,13 @@ def _faults_of(faulty: FaultySplit, spec: NamingSpec) -> Iterator[tuple[object, 
         if faulty.names_misfits and not told:
             yield from _misfits(reader, number)
     except UnreadableSplit as error:
-        yield (number, _WHOLE_PART, None, None, None, str(error), None)
+        yield (number, _WHOLE_PART, None, None, None, str(error), None, None)
 
 
 def _misfits(reader: SplitReader, number: int) -> Iterator[tuple[object, ...]]:
     for column, reason in sorted(reader.misfits.items()):
         kind = DefectKind.INVALID_ENCODING.value
-        yield (number, _WHOLE_PART, kind, column, None, reason, None)
+        yield (number, _WHOLE_PART, kind, column, None, reason, None, None)
 
 
 def _in_batch(
@@ -103,11 +104,26 @@ def _in_batch(
     chosen = spec.looked_at.mask(stored, reader)
     faults = sorted((f for f in faults if chosen[f.row]), key=lambda fault: fault.row)
     rows = list(dict.fromkeys(fault.row for fault in faults))
-    keys = [_texts(column, stored, rows, reader) for column in spec.key]
-    key_of = dict(zip(rows, map(list, zip(*keys, strict=True)), strict=True))
+    key_of = _by_row(spec.key, stored, rows, reader)
+    shown_of = _by_row(spec.shown, stored, rows, reader)
     for fault in faults:
-        key = key_of[fault.row]
-        yield (fault.row, fault.kind.value, fault.subject, key, fault.detail, fault.value_hex)
+        yield (
+            fault.row,
+            fault.kind.value,
+            fault.subject,
+            key_of[fault.row],
+            fault.detail,
+            fault.value_hex,
+            shown_of[fault.row],
+        )
+
+
+def _by_row(
+    columns: Sequence[Column], stored: StoredBatch, rows: Sequence[int], reader: SplitReader
+) -> dict[int, list[str | None]]:
+    """The values of some columns as text, by row."""
+    texts = [_texts(column, stored, rows, reader) for column in columns]
+    return {row: [of_column[n] for of_column in texts] for n, row in enumerate(rows)}
 
 
 def _texts(

@@ -36,6 +36,8 @@ def render_plan(plan: CheckPlan) -> str:
         lines = [plan_sections.headline(table), *_bullets(plan_sections.scan_lines(table))]
         if table.indexes:
             lines += ["", _table(plan_sections.indexes_grid(table))]
+        if table.constraints:
+            lines += ["", _table(plan_sections.constraints_grid(table))]
         sections.append("\n".join(lines))
         sections += _list("Notes", plan_sections.notes(table))
     sections += _list("Walked through by the database itself", plan_sections.own_indexes(plan))

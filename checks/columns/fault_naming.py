@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Naming what a check of whole tables counted: the jobs, and their rows as defects."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,8 @@ from checks.parts import Part
 from checks.specs import rows_looked_at
 from checks.task_sums import TASKS_PER_CORE
 from scrub.codec.json_values import from_text
-from scrub.model.defect import Defect, DefectKind
+from scrub.model.defect import Defect, DefectKind, Value
+from scrub.model.table import Column
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_each
 
@@ -60,6 +61,7 @@ def faults_of_splits(
         look=check.look(table),
         looked_at=rows_looked_at(relation.table),
         key=tuple(map(table.column, table.primary_key)),
+        shown=check.shown(table),
         storage_options=relation.side.facts.storage_options,
     )
     return run_each(spark, tasks, partial(name_faults, spec=spec, limit=limit), FAULT_SCHEMA)
@@ -70,7 +72,7 @@ def in_order(faults: DataFrame, limit: int | None) -> DataFrame:
     return ordered if limit is None else ordered.limit(limit)
 
 
-def to_defect(row: Row, relation: Relation, part: Part | None) -> Defect:
+def to_defect(row: Row, check: TableCheck, relation: Relation, part: Part | None) -> Defect:
     """A row of FAULT_SCHEMA as the model's defect.
 
     Where the key does not tell which row it is, the file and the row's place in it do.
@@ -78,10 +80,7 @@ def to_defect(row: Row, relation: Relation, part: Part | None) -> Defect:
     table, texts = relation.table.table, row["primary_key"]
     key = None
     if texts is not None:
-        key = {
-            name: from_text(text, table.column(name).type)
-            for name, text in zip(table.primary_key, texts, strict=True)
-        }
+        key = _values(map(table.column, table.primary_key), texts)
     file, detail = None, row["detail"]
     if part is not None and key is None:
         file = _file_of(part)
@@ -89,7 +88,7 @@ def to_defect(row: Row, relation: Relation, part: Part | None) -> Defect:
     elif part is not None and key is not None and None in key.values():
         file = f"{part.name}, row {row['place'] + 1}"
         detail = f"{detail}: {file}"
-    return Defect(
+    defect = Defect(
         kind=DefectKind(row["kind"]),
         table=table.name,
         index=None,
@@ -103,9 +102,16 @@ def to_defect(row: Row, relation: Relation, part: Part | None) -> Defect:
         column=row["column"],
         file=file,
     )
+    return check.dressed(defect, _values(check.shown(table), row["shown"] or ()))
 
 
-def misfit_defects(relation: Relation, misfits: Mapping[str, str]) -> Iterator[Defect]:
+def _values(columns: Iterable[Column], texts: Sequence[str | None]) -> dict[str, Value]:
+    return {c.name: from_text(text, c.type) for c, text in zip(columns, texts, strict=False)}
+
+
+def misfit_defects(
+    check: TableCheck, relation: Relation, misfits: Mapping[str, str]
+) -> Iterator[Defect]:
     """Columns that a whole relation holds in another type."""
     for column, reason in sorted(misfits.items()):
         row = Row(
@@ -114,8 +120,9 @@ def misfit_defects(relation: Relation, misfits: Mapping[str, str]) -> Iterator[D
             detail=reason,
             primary_key=None,
             value_hex=None,
+            shown=None,
         )
-        yield to_defect(row, relation, None)
+        yield to_defect(row, check, relation, None)
 
 
 def _file_of(part: Part) -> str:

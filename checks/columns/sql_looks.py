@@ -79,6 +79,7 @@ class SqlLook:
                 "primary_key",
                 "fault.detail",
                 F.lit(None).cast("string").alias("value_hex"),
+                "fault.shown",
             )
         )
 
@@ -99,4 +100,11 @@ def _described(fault: SqlFault) -> Expression:
         F.lit(fault.kind.value).alias("kind"),
         F.lit(fault.subject).alias("column"),
         F.lit(fault.detail).alias("detail"),
+        _texts(fault.shown).alias("shown"),
     )
+
+
+def _texts(columns: Sequence[Column]) -> Expression:
+    """The values of some columns as text; what cannot be shown does not cost the others."""
+    texts = [as_text(named(column.name), column.type).cast("string") for column in columns]
+    return F.array(*texts) if texts else F.expr("CAST(array() AS array<string>)")

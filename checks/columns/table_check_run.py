@@ -149,7 +149,7 @@ class TableCheckRun:
             frame = faults_of_splits(self.reading.spark, self.check, relation, faulty, limit)
         else:
             look = SqlLook.of(self.check, relation)
-            yield from misfit_defects(relation, look.misfits)
+            yield from misfit_defects(self.check, relation, look.misfits)
             if not faulty[0][1].counts:
                 return
             with translated():
@@ -162,7 +162,7 @@ class TableCheckRun:
             if row["kind"] is None:
                 self._note(relation, f"its defects were not named: {row['detail']}")
             else:
-                yield to_defect(row, relation, parts.get(row["part"]))
+                yield to_defect(row, self.check, relation, parts.get(row["part"]))
 
     def _note(self, relation: Relation, text: str) -> None:
         notes = self.found[relation.table.table.name].notes

@@ -79,7 +79,9 @@ class Defect:
         """The same for the same defect in every run, whatever else was found."""
         identity: list[object] = [self.kind, self.table, self.index]
         identity += [self.primary_key, self.index_key]
-        is_of_bytes = self.primary_key is None or self.kind in PHYSICAL_KINDS
+        # A NULL is in a column of a row, whether pairs hold the row or not.
+        of_column = self.kind is DefectKind.NULL_VIOLATION and self.index is None
+        is_of_bytes = self.primary_key is None or (self.kind in PHYSICAL_KINDS and not of_column)
         if is_of_bytes and self.key_hex is not None:
             identity.append(self.key_hex)  # a row has several pairs; and all that some of them tell
         if self.column is not None:

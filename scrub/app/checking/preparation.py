@@ -90,6 +90,7 @@ class Preparation:
             native_refusal,
             pins.whole,
             pins.pairs,
+            pins.constraints,
         )
 
     def explained(self) -> CheckPlan:
