@@ -17,7 +17,14 @@ from scrub.codec.arrow_types import arrow_schema_of, to_arrow
 from scrub.codec.kv import field
 from scrub.codec.kv.batches import binary_of, grown
 from scrub.codec.kv.compiled import Octets, Offsets, allocating
-from scrub.codec.kv.decimals import ZERO, digits_of, head_of, is_negative, is_special
+from scrub.codec.kv.decimals import (
+    ZERO,
+    digits_of,
+    fits_digits,
+    head_of,
+    is_negative,
+    is_special,
+)
 from scrub.codec.kv.integers import copy_octets
 from scrub.codec.kv.layouts import Layout
 from scrub.codec.kv.rows import Datums
@@ -39,6 +46,7 @@ class ArrowRows:
     batch: pa.RecordBatch
     partial: Mask
     undecoded: int
+    unheld: int  # rows, read well, with a value that the type of a column asked for does not have
     lost: bool
 
 
@@ -47,7 +55,8 @@ def arrow_rows(
 ) -> ArrowRows:
     """Some columns of the rows that pairs of the first table's primary index hold.
 
-    A row with a value that the type of a column asked for does not have cannot be decoded either.
+    A row with a value that the type of a column asked for does not have is left out: a decimal that
+    is infinite, no number or longer than its column, a time between two microseconds.
     """
     rows = whole_rows(layout, layout.primary(0), keys, values)
     by_name = {of.name: (slot, of.type.kind) for slot, of in enumerate(layout.tables[0].columns)}
@@ -60,9 +69,9 @@ def arrow_rows(
         fits &= held_well
     batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema_of(columns))
     if fits.all():
-        return ArrowRows(batch, rows.partial, rows.undecoded, rows.lost)
-    undecoded = rows.undecoded + int((~fits).sum())
-    return ArrowRows(batch.filter(pa.array(fits)), rows.partial[fits], undecoded, rows.lost)
+        return ArrowRows(batch, rows.partial, rows.undecoded, 0, rows.lost)
+    held, unheld = batch.filter(pa.array(fits)), int((~fits).sum())
+    return ArrowRows(held, rows.partial[fits], rows.undecoded, unheld, rows.lost)
 
 
 def _spans(datums: Datums, slot: int) -> tuple[Octets, Offsets, Offsets]:
@@ -87,7 +96,7 @@ def _array(
     if kind is DatumKind.BOOL:
         return pa.array(_fixed(held, begins, 1).reshape(-1) != 0, mask=is_null), fits
     if kind is DatumKind.DECIMAL:
-        words, held_well = _unscaled(held, begins, ends, column.type.scale)
+        words, held_well = _unscaled(held, begins, ends, column.type.precision, column.type.scale)
         fits = held_well.astype(np.bool_)
         buffers = [_bitmap(~is_null & fits), pa.py_buffer(words)]
         return pa.Array.from_buffers(wanted, len(begins), buffers), fits
@@ -136,11 +145,12 @@ def _gathered(held: Octets, begins: Offsets, ends: Offsets) -> tuple[Octets, Off
 
 
 @allocating
-def _unscaled(held: Octets, begins: Offsets, ends: Offsets, scale: int) -> tuple[Offsets, Offsets]:
-    """Decimals as Arrow holds them, two words each, low one first, and 1 for those that are one.
+def _unscaled(
+    held: Octets, begins: Offsets, ends: Offsets, precision: int, scale: int
+) -> tuple[Offsets, Offsets]:
+    """Decimals as Arrow holds them, two words each, low one first, and 1 for those that fit.
 
-    Digits were counted when they were read: the number fits. What is infinite, or no number, does
-    not.
+    What is infinite, or no number, fits nowhere.
     """
     rows = len(begins)
     words, fits = np.zeros(2 * rows, dtype=np.int64), np.ones(rows, dtype=np.int64)
@@ -149,7 +159,8 @@ def _unscaled(held: Octets, begins: Offsets, ends: Offsets, scale: int) -> tuple
         begin, end = begins[row], ends[row]
         if begin < 0 or held[begin] == ZERO:
             continue
-        if is_special(held[begin]):
+        fits_type = fits_digits(held, begin, end, precision - scale, scale)
+        if is_special(held[begin]) or not fits_type:
             fits[row] = 0
             continue
         exponent, start = head_of(held, begin)
