@@ -60,10 +60,14 @@ def counted(
     Without all parents nothing is violated: what has no known parent is undecided.
     """
     kept = violating.persist()
-    number = jobs.number(kept)
-    if number and parents_whole:
-        return replace(findings, violations=number, frame=kept)
-    kept.unpersist()
+    number = 0
+    try:
+        number = jobs.number(kept)
+    finally:
+        if not (number and parents_whole):
+            kept.unpersist()
+    if parents_whole:
+        return replace(findings, violations=number, frame=kept if number else None)
     return replace(findings, undecided=number)
 
 

@@ -30,7 +30,7 @@ def has_all(gathered: GatheredKeys) -> bool:
 @pytest.mark.parametrize("counted", [True, False], ids=["rows known", "rows unknown"])
 def test_keys_are_gathered_once_each(spark: "SparkSession", tmp_path: Path, counted: bool) -> None:
     parent = splits_of(tmp_path / "parent", table_of(KEY, ROWS), counted=counted)
-    gathered = gather_keys(spark, Jobs(), parent, KEY, SALT)
+    gathered = gather_keys(spark, Jobs(), parent, KEY, SALT, keys_max=100)
     assert gathered.are_whole
     assert gathered.held is not None
     assert (len(gathered.held), gathered.rows) == (DISTINCT, len(ROWS))
@@ -57,7 +57,7 @@ def test_keys_are_not_whole_if_a_split_cannot_be_read(
 ) -> None:
     parent = splits_of(tmp_path / "parent", table_of(KEY, ROWS), counted=counted)
     cut_off(parent, 0)
-    gathered = gather_keys(spark, Jobs(), parent, KEY, SALT)
+    gathered = gather_keys(spark, Jobs(), parent, KEY, SALT, keys_max=100)
     assert [split.number for split in gathered.unread] == [0]
     assert not gathered.are_whole
     assert gathered.rows == 3
@@ -70,7 +70,7 @@ def test_a_parent_without_rows_has_no_keys(spark: "SparkSession", tmp_path: Path
         splits_of(tmp_path / "known", table_of(KEY, [])),
         splits_of(tmp_path / "unknown", table_of(KEY, []), counted=False),
     ):
-        gathered = gather_keys(spark, Jobs(), parent, KEY, SALT)
+        gathered = gather_keys(spark, Jobs(), parent, KEY, SALT, keys_max=100)
         assert gathered.are_whole
         assert gathered.held is not None
         assert np.array_equal(gathered.held.pairs, np.empty((0, 2), dtype=np.uint64))

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,6 +167,34 @@ def test_two_keys_whose_first_digests_are_forced_to_collide_are_not_repeated(
     else:
         (findings,) = find(spark, splits, [RepeatableKey(columns=columns[2:])])
     assert [line[0] for line in named(findings)] == [("3", "a"), ("4", "a")]
+
+
+EVERY_TYPE: dict[str, Any] = {
+    "boolean": True,
+    "tinyint": -128,
+    "smallint": 300,
+    "float": 0.1,
+    "decimal(38,10)": Decimal("-12345678901234567890.0123456789"),
+    "binary": b"\x00\xff",
+    "date": date(1582, 10, 4),
+    "timestamp": datetime(2024, 2, 29, 12, 0, 0, 1, tzinfo=UTC),
+    "timestamp_ntz": datetime(1, 1, 1, 0, 0, 0, 1),
+}
+
+
+def test_keys_of_every_type_and_name_are_named_alike(spark: "SparkSession", tmp_path: Path) -> None:
+    names = {f"a `{number}`.b": of_type for number, of_type in enumerate(EVERY_TYPE)}
+    columns = key_of(id="int", part="string", **names)
+    rows = [(number, "a", *EVERY_TYPE.values()) for number in range(2)]
+    splits = splits_of(tmp_path / "rows", table_of(columns, rows))
+    keys = [RepeatableKey(columns=(column,)) for column in columns[2:]]
+    keys.append(RepeatableKey(columns=columns[2:]))
+    frame = spark.read.schema(to_struct(columns)).parquet(*(s.uri for s in splits.splits))
+    by_sql = find_repeated_by_sql(Jobs(), frame, keys, PRIMARY_KEY)
+    for one, other in zip(by_tasks(spark, splits, keys), by_sql, strict=True):
+        lines = named(one)
+        assert [line[0] for line in lines] == [("0", "a"), ("1", "a")]
+        assert named(other) == lines
 
 
 def test_what_cannot_be_read_is_told_and_what_is_found_elsewhere_stands(
