@@ -30,6 +30,16 @@ class DefectKind(StrEnum):
     FOREIGN_KEY_VIOLATION = "foreign_key_violation"  # a row that refers to no row
 
 
+INDEX_KINDS = (
+    DefectKind.MISSING,
+    DefectKind.DANGLING,
+    DefectKind.WRONG_STORED_VALUE,
+    DefectKind.DUPLICATE_ENTRY,
+    DefectKind.DUPLICATE_KEY,
+    DefectKind.UNIQUE_VIOLATION,
+)
+"""What can be wrong between rows and the entries of their indexes."""
+
 PHYSICAL_KINDS = (
     DefectKind.INVALID_ENCODING,
     DefectKind.INVALID_COMPOSITE,
@@ -39,7 +49,10 @@ PHYSICAL_KINDS = (
     DefectKind.KEY_ORDER,
     DefectKind.NULL_VIOLATION,
 )
-"""What can be wrong with bytes and values; the other kinds are about rows and entries."""
+"""What can be wrong with bytes and values."""
+
+CONSTRAINT_KINDS = (DefectKind.CHECK_VIOLATION, DefectKind.FOREIGN_KEY_VIOLATION)
+"""What only a constraint forbids; those of unique keys and NULL have kinds of other checks."""
 
 ALIASES: Mapping[str, DefectKind] = {
     "missing_index_entry": DefectKind.MISSING,
