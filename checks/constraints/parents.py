@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from checks.columns.table_check_run import TableCheckRun
 from checks.constraints.key_looks import key_of, parent_key, splits_of
+from checks.constraints.plan import HELD_KEYS_MAX
 from checks.constraints.rows import RowConstraint
 from checks.failures import FAILURES
 from checks.keys.foreign_key_look import ForeignKeyLook
@@ -88,7 +89,7 @@ def _gathered(reading: Reading, one: ConstraintPlan) -> HeldKeys | None:
     parent, key = splits_of(one.parent.facts), parent_key(one.parent)
     try:
         # These digests meet no others, so their salt is their own, and a resumed run's too.
-        found = gather_keys(reading.spark, reading.jobs, parent, key, Salt.fresh())
+        found = gather_keys(reading.spark, reading.jobs, parent, key, Salt.fresh(), HELD_KEYS_MAX)
     except FAILURES:
         return None  # the other way fails as well, and tells why
     return found.held if found.are_whole else None
