@@ -31,6 +31,10 @@ def run_record(result: RunResult) -> Record:
         "started_at": _instant(result.started_at),
         "seconds": round(result.seconds, 3),
         "seconds_starting": round(result.seconds_starting, 3),
+        "where": result.where,
+        "definitions": {
+            table: definition.as_record() for table, definition in result.definitions.items()
+        },
     }
 
 
@@ -103,6 +107,8 @@ def defect_record(defect: Defect) -> Record:
         "value_hex": defect.value_hex,
         "column": defect.column,
         "file": defect.file,
+        "stored_type": defect.stored_type,
+        "row_digest": defect.row_digest,
         "snapshot": defect.snapshot,
         "detail": defect.detail,
     }

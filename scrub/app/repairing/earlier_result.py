@@ -11,7 +11,16 @@ from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 
 _ENTRIES = ("primary_key", "index_key", "expected", "actual")
-_MAY_BE_ABSENT = ("index", "key_hex", "value_hex", "column", "file")
+_MAY_BE_ABSENT = (
+    "index",
+    "key_hex",
+    "value_hex",
+    "column",
+    "file",
+    "constraint",
+    "stored_type",
+    "row_digest",
+)
 _REDACTED = ("[redacted]", "[redacted, differs]")
 
 
