@@ -4,13 +4,15 @@
 from collections.abc import Iterator
 
 from reports import records
-from reports.redaction import redact_defect
+from reports.redaction import redact_defect, redact_result
 from scrub.model.defect import Defect
 from scrub.model.result import RunResult
 
 
 def render(result: RunResult, *, redact: bool = False) -> str:
-    return "".join(_lines(result, redact=redact))
+    if redact:
+        result = redact_result(result)
+    return "".join(_lines(result))
 
 
 def defect_line(defect: Defect, *, redact: bool = False) -> str:
@@ -19,7 +21,7 @@ def defect_line(defect: Defect, *, redact: bool = False) -> str:
     return _line("defect", records.defect_record(shown))
 
 
-def _lines(result: RunResult, *, redact: bool) -> Iterator[str]:
+def _lines(result: RunResult) -> Iterator[str]:
     yield _line("run", {**records.run_record(result), **records.totals_record(result)})
     for table in result.tables:
         for outcome in table.checks:
@@ -27,7 +29,7 @@ def _lines(result: RunResult, *, redact: bool) -> Iterator[str]:
             where = {"table": table.table, "table_snapshot": table.snapshot}
             yield _line("check", {**where, **records.check_record(outcome)})
     for defect in result.defects:
-        yield defect_line(defect, redact=redact)
+        yield defect_line(defect)
 
 
 def _line(kind: str, record: records.Record) -> str:

@@ -32,6 +32,7 @@ def run_record(result: RunResult) -> Record:
         "seconds": round(result.seconds, 3),
         "seconds_starting": round(result.seconds_starting, 3),
         "where": result.where,
+        "redacted": result.redacted,
         "definitions": {
             table: definition.as_record() for table, definition in result.definitions.items()
         },
@@ -40,6 +41,7 @@ def run_record(result: RunResult) -> Record:
 
 def totals_record(result: RunResult) -> Record:
     return {
+        "checks_total": len(result.outcomes),
         "defects_shown": len(result.defects),
         "defects_total": result.defects_total,
         "unnamed_total": result.unnamed_total,

@@ -2,7 +2,7 @@
 """The keys by which waivers and rules of a gate choose defects: table, index, constraint, kind."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
@@ -13,7 +13,8 @@ from scrub.model.table import Table
 KEYS = ("table", "index", "constraint", "kind")
 
 
-class DefectChoice(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefectChoice:
     """What is described; None fits everything."""
 
     table: str | None = None

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from datetime import timedelta
 
 from yaml.nodes import Node, ScalarNode
@@ -48,7 +49,7 @@ def _rule(item: Node, gate: Section, tables: Mapping[str, Table]) -> GateRule:
         hint = "write fail_above, warn_above or severity"
         gate.mistakes.add(line, "a rule of 'gate' says nothing about its defects", hint)
     return GateRule(
-        **choice._asdict(),
+        **asdict(choice),
         fail_above=_threshold(section, "fail_above"),
         warn_above=_threshold(section, "warn_above"),
         severity=Severity(severity or Severity.ERROR),

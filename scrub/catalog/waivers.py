@@ -2,6 +2,7 @@
 """The file of waivers: who accepts which defects, why, and until when."""
 
 import re
+from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def _waiver(item: Node, catalog: Catalog, today: date, mistakes: Mistakes) -> Wa
         by=section.text("by") or "",
         until=_until(section, today) or today,
         id=_id(section),
-        **choice._asdict(),
+        **asdict(choice),
         at_most=_at_most(section),
         line=line_of(item),
     )

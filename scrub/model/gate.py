@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from enum import StrEnum
+from pathlib import Path
 
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.definition import Definition
+from scrub.model.request import CheckRequest
+from scrub.model.result import RunResult
 
 CHECK_NAMES = ("index", "physical", "constraint")
 """The checks that a gate can require."""
@@ -189,3 +192,23 @@ class Verdict:
     gone: tuple[KnownDefect, ...] = ()
     missing: tuple[str, ...] = ()  # what was required and not looked at, and why
     counts: Mapping[Standing, int] = field(default_factory=dict)  # exact, whatever is shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRequest:
+    """One `scrub gate`, as typed."""
+
+    check: CheckRequest
+    baseline: Path | None = None  # None: the usual file beside the catalog
+    from_file: Path | None = None  # a result to judge, instead of a new check
+    write_baseline: bool = False  # what is found becomes known
+    prune: bool = False  # what is gone is forgotten
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A result and what a gate decided about it."""
+
+    result: RunResult
+    verdict: Verdict
+    told: tuple[str, ...] = ()  # what was done beside it
