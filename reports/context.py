@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scrub.model.defect import Defect
-from scrub.model.gate import JudgedDefect, Severity, Standing, Verdict
+from scrub.model.gate import JudgedDefect, Verdict
+from scrub.model.result import RunResult
 from scrub.model.table import Table
 
 _FIRST_LINE = 1
@@ -53,13 +54,12 @@ class ReportContext:
         of_verdict = self.verdict.defects if self.verdict else ()
         return {judged.defect.id: judged for judged in of_verdict}
 
+    def exit_code(self, result: RunResult) -> int:
+        """What the command ends with: the gate decides, if there is one."""
+        return result.exit_code if self.verdict is None else self.verdict.exit_code
+
     def place_of(self, defect: Defect) -> Place:
         return self.places.place(defect.table, defect.index, defect.constraint)
 
 
-def is_failing(judged: JudgedDefect | None) -> bool:
-    """Whether a defect stops a gate by itself; one that nobody judged does."""
-    if judged is None:
-        return True
-    unknown = judged.standing in (Standing.NEW, Standing.CHANGED)
-    return unknown and judged.severity is Severity.ERROR
+NO_CONTEXT = ReportContext()

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from reports.escaping import column_name, printable
 from reports.gaps import gaps, outcome_name
 from reports.quantities import count, counted, rate
+from reports.standing import decision_line
 from reports.truncation import truncate
+from scrub.model.gate import Verdict
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
 EXIT_MEANINGS: Mapping[int, str] = {
@@ -107,16 +109,17 @@ def hidden_defects(result: RunResult) -> str | None:
     )
 
 
-def closing_line(result: RunResult) -> str:
-    """Status, counts, speed, and what the exit code means."""
+def closing_line(result: RunResult, verdict: Verdict | None = None) -> str:
+    """Status, counts, speed, and what the exit code means, or what a gate decided."""
     rows = rows_read(result)
     ignored = sum(len(outcome.ignored) for outcome in result.outcomes)
     apart = f" ({counted(ignored, 'column')} of indexes not compared)" if ignored else ""
     starting = f", after {result.seconds_starting:,.1f} s in which Spark started"
+    ending = f"exit code {result.exit_code} ({exit_meaning(result)})"
     return (
         f"{status_words(result.status, incomplete=result.is_incomplete)}: "
         f"{found_in_all(result)} in {counted(len(result.outcomes), 'check')}{apart}; "
         f"{counted(rows, 'row')} in {result.seconds:,.1f} s ({rate(rows, result.seconds)})"
         f"{starting if result.seconds_starting >= _WORTH_TELLING else ''}; "
-        f"exit code {result.exit_code} ({exit_meaning(result)})"
+        f"{ending if verdict is None else decision_line(verdict)}"
     )

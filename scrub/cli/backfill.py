@@ -195,7 +195,7 @@ def verify(report: ReportOptions, spark_options: SparkOptions, **given: Any) -> 
     request = BackfillRequest(**given)
     with shown_progress() as on_progress:
         result = verify_index(request, spark_options=spark_options, on_progress=on_progress)
-    emit_result(result, report, redact=False)
+    emit_result(result, report, redact=False, catalog=request.catalog)
     raise SystemExit(result.exit_code)
 
 
