@@ -8,7 +8,7 @@ from reports.cases import Case, Ending, cases, gate_ending
 from reports.context import NO_CONTEXT, ReportContext
 from reports.escaping import printable
 from reports.redaction import redact_result
-from reports.standing import decision_line, gone_text, reason_lines
+from reports.standing import decision_line, gone_lines, reason_lines
 from reports.truncation import truncate
 from scrub.model.gate import Verdict
 from scrub.model.result import RunResult, TableResult
@@ -79,7 +79,7 @@ def _gate(verdict: Verdict, ending: Ending) -> ET.Element:
     """The decision as a case of its own: thresholds and coverage are of no single check."""
     suite = ET.Element("testsuite", {"name": "scrub gate", **_counted([ending])})
     case = ET.SubElement(suite, "testcase", {"classname": "scrub", "name": "gate"})
-    told = [*reason_lines(verdict), *(f"gone: {gone_text(known)}" for known in verdict.gone)]
+    told = [*reason_lines(verdict), *(f"gone: {line}" for line in gone_lines(verdict))]
     if ending is Ending.PASSED:
         ET.SubElement(case, "system-out").text = "\n".join([decision_line(verdict), *told])
     else:

@@ -12,7 +12,7 @@ from reports.entry_cells import defect_text
 from reports.escaping import printable
 from reports.gaps import Gap, GapKind, gaps
 from reports.quantities import counted
-from reports.standing import gone_text, level_of, standing_words
+from reports.standing import gone_lines, level_of, standing_words
 from reports.summary import hidden_defects
 from reports.truncation import truncate
 from scrub.model.defect import Defect
@@ -25,7 +25,6 @@ _GAP_LEVELS = {
     GapKind.UNDECIDED: Severity.ERROR,
     GapKind.NOT_APPLICABLE: Severity.NOTE,
 }
-_GONE_NAMED_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +76,9 @@ def gate_remarks(context: ReportContext) -> Iterator[Remark]:
     for warning in verdict.warnings:
         yield _remark_of_file("gate_warning", Severity.WARNING, warning, context)
     if verdict.gone:
-        named = "; ".join(map(gone_text, verdict.gone[:_GONE_NAMED_MAX]))
-        more = len(verdict.gone) - _GONE_NAMED_MAX
-        what = f"{counted(len(verdict.gone), 'known defect')} gone: {named}"
-        text = f"{what}; and {more:,} more" if more > 0 else what
+        text = (
+            f"{counted(len(verdict.gone), 'known defect')} gone: {'; '.join(gone_lines(verdict))}"
+        )
         yield _remark_of_file("gone", Severity.NOTE, text, context)
 
 

@@ -5,7 +5,8 @@ from reports.escaping import printable
 from reports.truncation import truncate
 from scrub.model.gate import JudgedDefect, KnownDefect, Severity, Standing, Verdict
 
-DECISIONS = {0: "passed", 1: "failed", 3: "failed, for not everything required was looked at"}
+DECISIONS = {0: "passed", 1: "failed", 3: "failed, because not everything required was looked at"}
+_GONE_NAMED_MAX = 20
 UNKNOWN = (Standing.NEW, Standing.CHANGED)
 """The standings of defects that stop a gate."""
 
@@ -15,10 +16,16 @@ def standing_words(judged: JudgedDefect | None) -> str:
     if judged is None:
         return "-"
     words = judged.standing.value
-    if judged.waiver is not None:
+    if judged.standing is Standing.WAIVED:
         words += f" {waiver_words(judged)}"
     elif judged.since is not None:
-        words += f", known since {judged.since}"
+        words += (
+            f" since {judged.since}"
+            if judged.standing is Standing.KNOWN
+            else (f", known since {judged.since}")
+        )
+    if judged.waiver is not None and judged.standing is not Standing.WAIVED:
+        words += f", waived only until {judged.waiver.until}"
     return printable(truncate(words))
 
 
@@ -45,8 +52,14 @@ def reason_lines(verdict: Verdict) -> list[str]:
     return [printable(truncate(text)) for text in (*verdict.reasons, *warnings)]
 
 
-def gone_text(known: KnownDefect) -> str:
-    """A defect of the baseline that was not found any more; its values were never kept."""
+def gone_lines(verdict: Verdict) -> list[str]:
+    """The defects of the baseline that were not found any more: some, and how many there are."""
+    more = len(verdict.gone) - _GONE_NAMED_MAX
+    named = [_gone_text(known) for known in verdict.gone[:_GONE_NAMED_MAX]]
+    return [*named, f"and {more:,} more"] if more > 0 else named
+
+
+def _gone_text(known: KnownDefect) -> str:
     of = [known.table, known.index, known.constraint]
     place = ".".join(name for name in of if name is not None)
     return printable(f"{known.kind} {known.id} of {place}, known since {known.since}")
