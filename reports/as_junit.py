@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from reports.cases import Case, Ending, cases, gate_ending
+from reports.cases import Case, Ending, cases, decision_ending
 from reports.context import NO_CONTEXT, ReportContext
 from reports.escaping import printable
 from reports.redaction import redact_result
@@ -26,8 +26,8 @@ def render(result: RunResult, *, redact: bool = False, context: ReportContext = 
         suites.insert(0, _nothing_was_checked())
         endings.append(Ending.ERROR)
     if context.verdict is not None:
-        suites.append(_gate(context.verdict, gate_ending(context)))
-        endings.append(gate_ending(context))
+        suites.append(_gate(context.verdict, decision_ending(context.verdict.exit_code)))
+        endings.append(decision_ending(context.verdict.exit_code))
     root = ET.Element("testsuites", {"name": "scrub", **_counted(endings)})
     del root.attrib["skipped"]  # Jenkins' schema knows it of suites only
     root.set("time", f"{result.seconds:.3f}")

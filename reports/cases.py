@@ -59,10 +59,9 @@ def case_name(outcome: CheckOutcome) -> str:
     return printable(" ".join(name for name in names if name is not None))
 
 
-def gate_ending(context: ReportContext) -> Ending:
-    """How the decision of a gate ends, as a case of its own."""
-    code = 0 if context.verdict is None else context.verdict.exit_code
-    return {0: Ending.PASSED, 1: Ending.FAILED}.get(code, Ending.ERROR)
+def decision_ending(exit_code: int) -> Ending:
+    """How the decision about a whole run ends, as a case of its own."""
+    return {0: Ending.PASSED, 1: Ending.FAILED}.get(exit_code, Ending.ERROR)
 
 
 def _ending(
