@@ -51,7 +51,13 @@ def gate(
             spark_options=spark_options,
             on_progress=on_progress,
         )
-    emit_result(judged.result, report, redact=request.redact, verdict=judged.verdict)
+    emit_result(
+        judged.result,
+        report,
+        redact=request.redact,
+        verdict=judged.verdict,
+        catalog=request.catalog,
+    )
     for line in judged.told:
         click.echo(printable(line), err=True)
     raise SystemExit(judged.verdict.exit_code)
