@@ -52,7 +52,7 @@ def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOpt
 
     with shown_progress() as on_progress:
         result = run_check(request, spark_options=spark_options, on_progress=on_progress)
-    emit_result(result, report, redact=request.redact)
+    emit_result(result, report, redact=request.redact, catalog=request.catalog)
     if request.all_defects:
         which = " that could be named" if result.unnamed_total else ""
         click.echo(f"every defect{which} is in {request.all_defects}", err=True)
