@@ -24,9 +24,6 @@ from scrub.codec import digest_sets
 from scrub.codec.digest import Salt
 from scrub.codec.digest_sets import Pairs
 
-HELD_KEYS_MAX = 4_000_000
-"""As many keys travel to tasks: 16 bytes each on their way, and about twice as many in a worker."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredKeys:
@@ -48,9 +45,12 @@ def gather_keys(
     parent: SplitRows,
     key: Key,
     salt: Salt,
-    keys_max: int = HELD_KEYS_MAX,
+    keys_max: int,
 ) -> GatheredKeys:
-    """The digests of a parent's keys, made by tasks; rows with a NULL in the key have none."""
+    """The digests of a parent's keys, made by tasks; rows with a NULL in the key have none.
+
+    A key takes 16 bytes on its way to tasks, and about twice as many in each worker.
+    """
     rows = parent.rows_known
     if rows is not None and rows > keys_max:
         # Nearly all rows have a key of their own, for it is their primary key.
