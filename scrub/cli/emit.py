@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts a result where the user asked for it: standard output, or a file that is whole or absent."""
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from scrub.errors import ScrubError
 from scrub.model.gate import Verdict
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult
+from scrub.whole_files import write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,20 +71,3 @@ def _emit(text: str, output: Path | None) -> None:
     except OSError as error:
         place = output or "standard output"
         raise ScrubError(f"the result could not be written to {place}: {error.strerror}") from error
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    target = path.resolve()  # a link stays a link
-    if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")  # a device or a pipe cannot be replaced
-        return
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)

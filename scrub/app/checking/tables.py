@@ -5,9 +5,11 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrub.app.checking.all_defects import DefectListener, every_defect
 from scrub.app.checking.preparation import Preparation
 from scrub.app.checking.state_directory import state_directory
 from scrub.app.checking.table_errors import demand_a_look, raise_mistakes
@@ -15,7 +17,7 @@ from scrub.app.checking.zone_groups import by_time_zone, joined_plans, joined_re
 from scrub.app.lazy_spark import LazySpark
 from scrub.app.selection import select_tables
 from scrub.catalog import load_catalog
-from scrub.errors import UsageError
+from scrub.model.definition import definition_of
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
@@ -66,20 +68,28 @@ def run_check(
     spark_options: SparkOptions | None = None,
     on_progress: ProgressListener = ignore_progress,
     job_size: "JobSize | None" = None,
+    on_defect: DefectListener | None = None,
 ) -> RunResult:
     """Carry out a request and say what was found; reads only.
 
-    `job_size` says how much one Spark job reads, and so how often finished work is kept.
+    `job_size` says how much one Spark job reads, and so how often finished work is kept;
+    `on_defect` gets every defect, whatever the limit.
     """
     results: list[RunResult] = []
-    with _prepared(request, spark, spark_options, on_progress) as preparations:
+    with (
+        _prepared(request, spark, spark_options, on_progress) as preparations,
+        every_defect(request, on_defect) as listener,
+    ):
         for preparation in preparations:
+            preparation.on_defect = listener
             preparation.leave_room(sum(len(result.defects) for result in results))
             results.append(preparation.run(job_size))
         errors = [error for preparation in preparations for error in preparation.errors]
-    result = joined_results(results)
-    demand_a_look(result, errors)
-    return result
+        result = joined_results(results)
+        demand_a_look(result, errors)
+    tables = [table for preparation in preparations for table in preparation.tables]
+    definitions = {table.name: definition_of(table) for table in tables}
+    return replace(result, definitions=definitions, where=request.where)
 
 
 def explain_check(
@@ -107,11 +117,6 @@ def _prepared(
     catalog = load_catalog(request.catalog, unset_allowed=True)
     tables = select_tables(catalog, request)  # mistakes are answered before Spark starts
     zones = by_time_zone(tables) or {DEFAULT_ZONE: ()}
-    if len(zones) > 1 and request.all_defects is not None:
-        raise UsageError(
-            f"--all-defects is not available for tables of several time zones: {', '.join(zones)}",
-            hint="leave it out, or choose tables of one time zone",
-        )
     run_id, kept_in = uuid.uuid4().hex[:12], state_directory()
     with ExitStack() as stack:
         options = spark_options or SparkOptions()
