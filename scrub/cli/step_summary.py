@@ -26,7 +26,7 @@ def append_step_summary(result: "RunResult", context: "ReportContext", *, redact
         room = SUMMARY_BYTES_MAX - taken - 1  # a line break parts it from what is there
         text = render_summary(result, redact=redact, context=context, bytes_max=room)
         with path.open("a", encoding="utf-8") as file:
-            file.write(f"\n{text}" if taken else text)
+            file.write(f"\n{text}" if taken and text else text)
     except OSError as error:
         what = f"the summary could not be written to {path}: {error.strerror}"
         raise ScrubError(what, hint=f"${VARIABLE} names a file that can be written") from error

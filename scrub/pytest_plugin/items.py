@@ -12,7 +12,6 @@ from reports.escaping import printable
 from reports.gaps import gaps
 from reports.standing import reason_lines
 from reports.summary import closing_line
-from scrub.errors import ScrubError
 from scrub.model.table import Table
 from scrub.pytest_plugin.shared_check import Finding, SharedCheck
 
@@ -36,10 +35,10 @@ class ScrubItem(pytest.Item):
     line: int = 0
 
     def setup(self) -> None:
-        try:
-            ending, text = self.judge(self.shared.finding())
-        except ScrubError as error:
-            pytest.fail(printable(error.in_one_line), pytrace=False)
+        found = self.shared.finding()
+        if found.result is None:
+            pytest.fail(printable(found.error), pytrace=False)
+        ending, text = self.judge(found)
         if ending is Ending.ERROR:
             pytest.fail(text, pytrace=False)
         if ending is Ending.SKIPPED:
@@ -95,10 +94,11 @@ class DecisionItem(ScrubItem):
         return item
 
     def judge(self, found: Finding) -> tuple[Ending, str]:
-        verdict = found.context.verdict
-        why = [gap.text for gap in gaps(found.result)] if verdict is None else reason_lines(verdict)
-        text = "\n".join([closing_line(found.result, verdict), *why])
-        return decision_ending(found.context.exit_code(found.result)), text
+        result, verdict = found.result, found.context.verdict
+        assert result is not None, "the setup has failed without one"
+        why = [gap.text for gap in gaps(result)] if verdict is None else reason_lines(verdict)
+        text = "\n".join([closing_line(result, verdict), *why])
+        return decision_ending(found.context.exit_code(result)), text
 
 
 def _told(cases: Sequence[Case], ending: Ending) -> Iterable[str]:

@@ -58,7 +58,8 @@ def gap_of(outcome: CheckOutcome) -> str | None:
     if outcome.is_incomplete and (outcome.reason or not outcome.undecided):
         return f"was not looked at in full: {reason}"
     if outcome.undecided:
-        return f"has {outcome.undecided:,} undecided differences"
+        plural = "" if outcome.undecided == 1 else "s"
+        return f"has {outcome.undecided:,} undecided difference{plural}"
     return None
 
 

@@ -68,7 +68,7 @@ class _Judging:
             if self._fails(rule, stands):
                 yield from self._told(rule, stands)
         if unrecognised := self._unrecognised():
-            yield f"{_counted(unrecognised)} could not be recognised, so they count as new"
+            yield f"{_counted(unrecognised)} without a name count as new"
         for table in self.result.tables:
             for outcome in table.checks:
                 if outcome.unnamed:
@@ -136,10 +136,11 @@ class _Judging:
         for place, number in sorted(outdated.items()):
             yield (
                 f"{place} is defined differently since the baseline was written, so "
-                f"{_counted(number)} of it are not known any more"
+                f"{_counted(number)} of it {'is' if number == 1 else 'are'} not known any more"
             )
         if gone:
-            yield f"{_counted(len(gone))} of the baseline are gone; --prune drops them from it"
+            what = "is gone; --prune drops it" if len(gone) == 1 else "are gone; --prune drops them"
+            yield f"{_counted(len(gone))} of the baseline {what}"
 
     def _tolerated(self, rule: GateRule, stands: "Counter[Stand]") -> Iterator[str]:
         is_above = rule.warn_above is None or rule.warn_above.is_exceeded(
