@@ -20,18 +20,19 @@ class ReportOptions:
     format: str = "text"
     output: Path | None = None
     explain: bool = False
+    gx_docs: Path | None = None
 
 
 def emit_result(result: RunResult, report: ReportOptions, *, redact: bool) -> None:
     from reports import FORMATS
 
-    _emit(FORMATS[report.format](result, redact=redact), report.output)
+    emit_text(FORMATS[report.format](result, redact=redact), report.output)
 
 
 def emit_plan(plan: CheckPlan, report: ReportOptions) -> None:
     from reports import PLAN_FORMATS
 
-    _emit(PLAN_FORMATS[report.format](plan), report.output)
+    emit_text(PLAN_FORMATS[report.format](plan), report.output)
 
 
 def require_plan_format(report: ReportOptions) -> None:
@@ -42,7 +43,7 @@ def require_plan_format(report: ReportOptions) -> None:
         raise click.UsageError(f"--explain is written as {' or '.join(PLAN_FORMATS)}")
 
 
-def _emit(text: str, output: Path | None) -> None:
+def emit_text(text: str, output: Path | None) -> None:
     interrupts.demand_no_signal()
     try:
         if output is None:

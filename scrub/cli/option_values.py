@@ -72,3 +72,11 @@ def new_file(path: Path) -> Path:
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"'{path}' cannot be written")
     return path
+
+
+def place_of_docs(directory: Path) -> Path:
+    """A directory for Data Docs, which is refused before an hour's work if it cannot be written."""
+    from scrub.gx.docs_place import require_place
+
+    require_place(directory)
+    return directory

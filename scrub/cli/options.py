@@ -131,7 +131,11 @@ report_options = bundle(
     ReportOptions,
     *_FORMAT_AND_OUTPUT,
     click.option("--explain", is_flag=True, help="Show what would run, and run nothing."),
-)
+    click.option("--gx-docs", metavar="DIR", type=click.Path(path_type=Path),
+                 callback=read_as(values.place_of_docs),
+                 help="Write the result to this directory, too, as Data Docs of Great "
+                 "Expectations."),
+)  # fmt: skip
 result_options = bundle("report", ReportOptions, *_FORMAT_AND_OUTPUT)
 
 spark_options = bundle(

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from great_expectations.compatibility import pydantic
+from great_expectations.core.result_format import ResultFormat
 from great_expectations.core.suite_parameters import SuiteParameterDict
-from great_expectations.execution_engine import ExecutionEngine
+from great_expectations.execution_engine.execution_engine import ExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 
 from scrub.app.checking.tables import run_check
@@ -20,15 +21,16 @@ from scrub.gx.judging import CONSTRAINT, EXAMPLES_MAX, INDEX, PHYSICAL, judgemen
 from scrub.gx.rendering import DataDocsOfCheck
 from scrub.model.request import CheckRequest, parse_as_of
 
-Text = str | SuiteParameterDict
-Texts = list[str] | SuiteParameterDict
+Text = str | SuiteParameterDict[str, Any]
+Texts = list[str] | SuiteParameterDict[str, Any]
 
 
-class CheckExpectation(DataDocsOfCheck, BatchExpectation, ABC):
+class CheckExpectation(DataDocsOfCheck, BatchExpectation, ABC):  # type: ignore[misc]
     """What all expectations of this package share: a check of one table of a catalog."""
 
     catalog: Text = pydantic.Field("scrub.yaml", description="The catalog file.")
     table: Text = pydantic.Field(description="The table of the catalog that is checked.")
+    indexes: Texts = pydantic.Field([], description="The indexes to check; none means all.")
     as_of: Texts = pydantic.Field(
         [], description="Versions or a time to look at, written as for `scrub check --as-of`."
     )
@@ -40,16 +42,16 @@ class CheckExpectation(DataDocsOfCheck, BatchExpectation, ABC):
     )
 
     metric_dependencies: ClassVar[tuple[str, ...]] = ()
-    success_keys: ClassVar[tuple[str, ...]] = ("catalog", "table", "as_of", "use_batch", "redact")
+    success_keys: ClassVar[tuple[str, ...]] = (
+        *("catalog", "table", "indexes", "as_of", "use_batch", "redact"),
+    )
 
     @pydantic.validator("as_of", pre=True)
     def _several_points(cls, typed: Any) -> Any:  # noqa: N805 - pydantic calls it with the class
         """One point may be written without a list; a mistake is told here, not an hour later."""
         points = [typed] if isinstance(typed, str | int) else typed
         if isinstance(points, list):
-            points = [str(point) for point in points]
-            for point in points:
-                parse_as_of(point)
+            return [_point(str(point)) for point in points]
         return points
 
     @classmethod
@@ -57,15 +59,11 @@ class CheckExpectation(DataDocsOfCheck, BatchExpectation, ABC):
     def _check_name(cls) -> str:
         """The check that is made."""
 
-    def _chosen_indexes(self) -> tuple[str, ...]:
-        """The indexes that are meant; none means all."""
-        return ()
-
     def _validate(
         self,
         metrics: dict[str, Any],  # noqa: ARG002 - there are none
         runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
+        execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
         """Make the check. Great Expectations records what is raised as an exception."""
         name, examples_max = self._wanted_format(runtime_configuration)
@@ -83,11 +81,13 @@ class CheckExpectation(DataDocsOfCheck, BatchExpectation, ABC):
         return {"success": found.success, "result": found.as_result(name, examples_max)}
 
     def _request(self) -> CheckRequest:
+        # Great Expectations has put the values in the places of suite parameters by now.
         points = self.as_of if isinstance(self.as_of, list) else []
+        indexes = self.indexes if isinstance(self.indexes, list) else []
         return CheckRequest(
             catalog=Path(str(self.catalog)),
             tables=(str(self.table),),
-            indexes=self._chosen_indexes(),
+            indexes=tuple(indexes),
             checks=(self._check_name(),),
             as_of=tuple(map(parse_as_of, points)),
             limit=EXAMPLES_MAX,
@@ -109,24 +109,23 @@ class CheckExpectation(DataDocsOfCheck, BatchExpectation, ABC):
     def _wanted_format(self, runtime_configuration: dict[str, Any] | None) -> tuple[str, int]:
         wanted = self._get_result_format(runtime_configuration=runtime_configuration)
         if isinstance(wanted, str):
-            return str(wanted), EXAMPLES_MAX
-        name = str(wanted.get("result_format", "BASIC"))
-        return name, int(wanted.get("partial_unexpected_count", EXAMPLES_MAX))
+            return ResultFormat(wanted).value, EXAMPLES_MAX
+        few: Any = wanted.get("partial_unexpected_count", EXAMPLES_MAX)
+        return str(wanted.get("result_format", "BASIC")), int(few)
+
+
+def _point(text: str) -> str:
+    """The text itself, if it is a version or a time."""
+    parse_as_of(text)
+    return text
 
 
 class ExpectSecondaryIndexToMatchPrimary(CheckExpectation):
     """Expect every index of a table, or the named ones, to agree with its rows."""
 
-    indexes: Texts = pydantic.Field([], description="The indexes to check; none means all.")
-
-    success_keys: ClassVar[tuple[str, ...]] = (*CheckExpectation.success_keys, "indexes")
-
     @classmethod
     def _check_name(cls) -> str:
         return INDEX
-
-    def _chosen_indexes(self) -> tuple[str, ...]:
-        return tuple(self.indexes) if isinstance(self.indexes, list) else ()
 
 
 class ExpectConstraintsToHold(CheckExpectation):

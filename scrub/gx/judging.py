@@ -108,7 +108,7 @@ class Judgement:
             "snapshots": self._snapshots(),
             "coverage": [_coverage(outcome) for outcome in self.table.checks],
             "counts": self._counts(),
-            "examples": f"{len(examples)} of {self.unexpected}",
+            "examples": f"{len(examples):,} of {self.unexpected:,}",
             "failing": _failing(replace(self.run, defects=tuple(examples))),
         }
 

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from great_expectations.render import (
+from great_expectations.render.components import (
     LegacyDiagnosticRendererType,
     LegacyRendererType,
     RenderedStringTemplateContent,
@@ -16,6 +16,7 @@ from great_expectations.render.renderer_configuration import (
     RendererValueType,
 )
 
+from reports.escaping import printable
 from scrub.gx.judging import CONSTRAINT, INDEX, PHYSICAL
 
 _SENTENCES = {
@@ -23,6 +24,7 @@ _SENTENCES = {
     CONSTRAINT: "every row of table $table must keep the constraints of the catalog",
     PHYSICAL: "every stored value of table $table must be one that its column can hold",
 }
+_ALARMING = {"classes": ["text-danger"]}
 _FROM_BATCH = ", with the batch in the place of the table"
 
 
@@ -39,13 +41,13 @@ class DataDocsOfCheck:
 
     @classmethod
     def _prescriptive_template(
-        cls, renderer_configuration: RendererConfiguration
-    ) -> RendererConfiguration:
+        cls, renderer_configuration: RendererConfiguration[Any]
+    ) -> RendererConfiguration[Any]:
         """The sentence in Great Expectations' own interfaces."""
         template, params = cls._sentence(renderer_configuration.kwargs)
         for name, value in params.items():
             renderer_configuration.add_param(
-                name=name, param_type=RendererValueType.STRING, value=value
+                name=name, param_type=RendererValueType.STRING, value=printable(value)
             )
         renderer_configuration.template_str = template
         return renderer_configuration
@@ -68,13 +70,15 @@ class DataDocsOfCheck:
     @classmethod
     @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_STATEMENT)
     def _diagnostic_unexpected_statement_renderer(
-        cls, configuration: Any = None, result: Any = None, runtime_configuration: Any = None
+        cls,
+        configuration: Any = None,  # noqa: ARG003
+        result: Any = None,
+        runtime_configuration: Any = None,  # noqa: ARG003
     ) -> list[Any]:
         """How many defects there are, of which kinds, and at which snapshots they were seen."""
-        if result.exception_info.get("raised_exception") or _of_metrics(result.exception_info):
-            return super()._diagnostic_unexpected_statement_renderer(  # type: ignore[misc,no-any-return]
-                configuration, result, runtime_configuration
-            )
+        # In words of our own: Great Expectations would use a traceback as a template of markup.
+        if raised := _raised(result.exception_info or {}):
+            return [_text("$told", {"told": told}, _ALARMING, tag="strong") for told in raised]
         details = (result.result or {}).get("details")
         if not details:
             return []
@@ -83,9 +87,12 @@ class DataDocsOfCheck:
         lines += [_text("$told", {"told": told}) for told in _not_looked_at(details)]
         if not result.success:
             counts = [f"{number:,} {kind}" for kind, number in details["counts"].items()]
-            found = {"counts": ", ".join(counts) or "differences that could not be named"}
-            styling = {"classes": ["text-danger"]}
-            lines.insert(0, _text("Found $counts.", found, styling, tag="strong"))
+            found = {
+                "counts": ", ".join(counts) or "differences that could not be named",
+                "examples": details["examples"],
+            }
+            template = "Found $counts. Shown: $examples."
+            lines.insert(0, _text(template, found, _ALARMING, tag="strong"))
         return lines
 
     @classmethod
@@ -124,9 +131,10 @@ class DataDocsOfCheck:
         return template + (_FROM_BATCH if kwargs.get("use_batch") else ""), params
 
 
-def _of_metrics(exception_info: Mapping[str, Any]) -> bool:
-    """Whether Great Expectations keeps exceptions by the metric that raised them."""
-    return any(isinstance(value, Mapping) for value in exception_info.values())
+def _raised(exception_info: Mapping[str, Any]) -> list[str]:
+    """The messages of exceptions, which Great Expectations may keep by the metric that raised."""
+    each = [one for one in exception_info.values() if isinstance(one, Mapping)] or [exception_info]
+    return [str(one.get("exception_message")) for one in each if one.get("raised_exception")]
 
 
 def _not_looked_at(details: Mapping[str, Any]) -> list[str]:
@@ -141,7 +149,10 @@ def _not_looked_at(details: Mapping[str, Any]) -> list[str]:
 def _text(
     template: str, params: dict[str, str], styling: Any = None, tag: str = "div"
 ) -> RenderedStringTemplateContent:
-    string = {"template": template, "params": params, "tag": tag, "styling": styling}
+    shown = {name: printable(value) for name, value in params.items()}
+    string: dict[str, Any] = {"template": template, "params": shown, "tag": tag}
+    if styling:
+        string["styling"] = dict(styling)  # Great Expectations adds to it
     return RenderedStringTemplateContent(
         content_block_type="string_template", string_template=string
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from great_expectations.core import ExpectationSuite
-from great_expectations.data_context import AbstractDataContext
+from great_expectations.data_context.data_context.abstract_data_context import AbstractDataContext
 
 from scrub.errors import ScrubError
 
