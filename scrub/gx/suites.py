@@ -36,7 +36,7 @@ def load_suite(context: AbstractDataContext, name: str) -> ExpectationSuite:
 
 
 def _type_of(stored: Any) -> str:
-    return str(stored["type"] if isinstance(stored, dict) else stored.expectation_type)
+    return str(stored["type"] if isinstance(stored, dict) else stored.type)
 
 
 def _listed(lost: Iterable[tuple[str, int]]) -> str:
