@@ -23,6 +23,7 @@ class ReportOptions:
     format: str = "text"
     output: Path | None = None
     explain: bool = False
+    gx_docs: Path | None = None
 
 
 def emit_result(
@@ -40,7 +41,7 @@ def emit_result(
     context = ReportContext(verdict=verdict)
     if catalog is not None and report.format in WITH_PLACES:
         context = replace(context, places=catalog_places(catalog))
-    _emit(FORMATS[report.format](result, redact=redact, context=context), report.output)
+    emit_text(FORMATS[report.format](result, redact=redact, context=context), report.output)
     if report.format == "github":
         append_step_summary(result, context, redact=redact)
 
@@ -48,7 +49,7 @@ def emit_result(
 def emit_plan(plan: CheckPlan, report: ReportOptions) -> None:
     from reports import PLAN_FORMATS
 
-    _emit(PLAN_FORMATS[report.format](plan), report.output)
+    emit_text(PLAN_FORMATS[report.format](plan), report.output)
 
 
 def require_plan_format(report: ReportOptions) -> None:
@@ -59,7 +60,7 @@ def require_plan_format(report: ReportOptions) -> None:
         raise click.UsageError(f"--explain is written as {' or '.join(PLAN_FORMATS)}")
 
 
-def _emit(text: str, output: Path | None) -> None:
+def emit_text(text: str, output: Path | None) -> None:
     interrupts.demand_no_signal()
     try:
         if output is None:

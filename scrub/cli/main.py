@@ -71,6 +71,7 @@ COMMANDS = {
     "journal": LazyCommand("scrub.cli.journal:journal", "Show recorded repairs."),
     "catalog": LazyCommand("scrub.cli.catalog:catalog", "Validate or show the catalog."),
     "kv": LazyCommand("scrub.cli.kv:kv", "Write rows as key-value pairs, or show pairs."),
+    "gx": LazyCommand("scrub.cli.gx:gx", "Use scrub with Great Expectations."),
     "init": LazyCommand("scrub.cli.init:init", "Write a first catalog from existing tables."),
     "demo": LazyCommand("scrub.cli.demo:demo", "Create a lake, damage it, check it and repair it."),
     "selftest": LazyCommand(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrub.app.checking.all_defects import DefectListener
 from scrub.app.checking.computed_columns import with_computed_columns
+from scrub.app.checking.given_frames import GivenFrames
 from scrub.app.checking.own_indexes import (
     OwnIndexResults,
     check_own_indexes,
@@ -55,6 +56,7 @@ class Preparation:
     kept_in: Path | None  # where sums are kept, in case the check is interrupted
     run_id: str
     sleep: Callable[[float], None]  # how a run waits before it looks again
+    given: GivenFrames
     stores: "dict[str, ReadableStore]" = field(default_factory=dict)  # those of the last plan
     followed: "dict[tuple[str, str], PinnedIndex]" = field(default_factory=dict)  # as first pinned
     rows: int | None = None  # that the first plan says will be read
@@ -83,6 +85,8 @@ class Preparation:
         catalog = tuple(self.catalog.tables.values())
         pins = Pins(self.stores, kinds, self.session, self.request, catalog, followed=self.followed)
         tables = [table for table in self.tables if only is None or table.name in only]
+        names = {table.name for table in tables}
+        pins.not_checked += [one for one in self.given.not_checked if one.table in names]
         pins.pin_all([with_computed_columns(table) for table in tables])
         return plan_check(
             self.request,
@@ -106,11 +110,9 @@ class Preparation:
 
     def _open_stores(self) -> "dict[str, ReadableStore]":
         """All stores again: one of them may stand for a snapshot, which ends with the run."""
-        from scrub.stores.open import open_store
-
         stores = {}
         for name, store in self.catalog.stores.items():
-            stores[name] = open_store(store)
+            stores[name] = self.given.open_store(store)
             self.resources.callback(stores[name].close)
         return stores
 
