@@ -146,7 +146,7 @@ class PairDefects:
             shown = f"{shown[:_SHOWN_MAX]}… ({len(shown)} characters)"
         match code:
             case Code.NULL:
-                return f"column {column} is NULL, but the catalog says nullable: false"
+                return f"column {column} is NULL, which the catalog does not allow"
             case Code.UTF8:
                 return f"column {column} holds bytes that are not UTF-8: {shown}"
             case Code.DIGITS:
