@@ -157,7 +157,8 @@ class _Judging:
     # What becomes of single defects
 
     def _judged(self, defect: Defect) -> JudgedDefect:
-        found = self.tally.recognised(self.tally.sighting(defect))
+        sighting = self.tally.sighting(defect)
+        found = self.tally.recognised(sighting)
         stand = self.standings.stand(found)
         rule = self.standings.rule_of(stand.group)
         fails = not stand.is_accepted and self._fails(rule, self.standings.unaccepted[rule])
@@ -167,6 +168,7 @@ class _Judging:
             severity=rule.severity,
             waiver=stand.waiver,
             since=found.known.since if found.known else None,
+            content=sighting.content,
             fails=fails,
         )
 

@@ -107,11 +107,24 @@ def _hindrance(result: RunResult, verdict: Verdict) -> str | None:
 
 def demand_writable(path: Path) -> None:
     """Before an hour's work has nowhere to go."""
-    hint = "allow writing there, or name another file with --baseline FILE"
-    target = path if path.exists() else path.parent
-    if path.is_dir() or not path.parent.is_dir():
+    hindrance = _why_not_writable(path)
+    if hindrance is not None:
         raise UsageError(
-            f"the baseline {path} cannot be written: there is no such folder", hint=hint
+            f"the baseline {path} cannot be written: {hindrance}",
+            hint="allow writing there, or name another file with --baseline FILE",
         )
-    if not os.access(target, os.W_OK):
-        raise UsageError(f"the baseline {path} cannot be written: no permission", hint=hint)
+
+
+def _why_not_writable(path: Path) -> str | None:
+    if path.is_symlink() and not path.exists():
+        # Whoever can add a file to a repository could choose what the one who runs this creates.
+        return f"it is a link to {path.readlink()}, which does not exist"
+    if path.exists() and not path.is_file():
+        return "it is not a file"
+    target = path.resolve()  # the new file is made beside the one that it replaces
+    if not target.parent.is_dir():
+        return "there is no such folder"
+    places = [target.parent, target] if target.exists() else [target.parent]
+    if not all(os.access(place, os.W_OK) for place in places):
+        return "no permission"
+    return None
