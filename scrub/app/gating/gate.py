@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrub.app.checking.tables import run_check
 from scrub.app.gating.baseline import new_salt, read_baseline
 from scrub.app.gating.earlier_run import demand_definitions, demand_recent, read_run
-from scrub.app.gating.grounds import Grounds, requirements
+from scrub.app.gating.grounds import Grounds, requirements, with_required_checks
 from scrub.app.gating.judging import judge
 from scrub.app.gating.remembering import Listener, demand_writable, remember
 from scrub.app.gating.tally import Tally
@@ -19,12 +19,7 @@ from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.waivers import load_waivers, waivers_path
 from scrub.errors import UsageError
 from scrub.model.definition import definition_of
-from scrub.model.gate import (
-    BASELINE_FILE,
-    Baseline,
-    GateRequest,
-    Judged,
-)
+from scrub.model.gate import BASELINE_FILE, Baseline, GateRequest, Judged
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult
@@ -56,7 +51,7 @@ def run_gate(
     listener = Listener(Tally(grounds), keeps=request.write_baseline or request.prune)
     if earlier is None:
         result = run_check(
-            request.check,
+            with_required_checks(request.check, catalog.gate),
             spark=spark,
             spark_options=spark_options,
             on_progress=on_progress,
