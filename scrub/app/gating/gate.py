@@ -48,7 +48,8 @@ def run_gate(
         demand_writable(path)
         if grounds.baseline is None:
             grounds = replace(grounds, baseline=Baseline(salt=new_salt()))
-    listener = Listener(Tally(grounds), keeps=request.write_baseline or request.prune)
+    keeps = request.write_baseline or request.prune
+    listener = Listener(Tally(grounds), keeps=keeps, limit=request.check.limit)
     if earlier is None:
         result = run_check(
             with_required_checks(request.check, catalog.gate),
@@ -61,10 +62,9 @@ def run_gate(
         result = earlier
         for defect in result.defects:
             listener(defect)
-        shown = result.defects[: request.check.limit]
-        result = replace(result, defects=shown)
+    result = replace(result, defects=listener.shown(result.defects))
     verdict = judge(result, grounds, listener.tally)
-    if not (request.write_baseline or request.prune):
+    if not keeps:
         return Judged(result=result, verdict=verdict)
     return remember(request, path, grounds, listener, Judged(result=result, verdict=verdict))
 

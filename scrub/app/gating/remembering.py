@@ -2,14 +2,15 @@
 """How defects become known: what a baseline keeps of them, and when it is written."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scrub.app.gating.baseline import KNOWN_MAX, merged, write_baseline
 from scrub.app.gating.grounds import Grounds
 from scrub.app.gating.judging import judge
-from scrub.app.gating.tally import Sighting, Tally
+from scrub.app.gating.standing import Standings
+from scrub.app.gating.tally import Recognised, Sighting, Tally
 from scrub.errors import UsageError
 from scrub.model.defect import Defect
 from scrub.model.gate import GateRequest, Judged, KnownDefect, Standing, Verdict
@@ -18,16 +19,37 @@ from scrub.model.result import RunResult
 
 @dataclass(slots=True)
 class Listener:
-    """Counts every defect, and keeps what a baseline needs of it, up to what one can hold."""
+    """Counts every defect, and keeps what a baseline needs of it, up to what one can hold.
+
+    It also keeps some of each sort, so that a report shows what fails the gate, however many
+    known defects come before it.
+    """
 
     tally: Tally
     keeps: bool
+    limit: int = 0  # how many a report shows
     sightings: dict[Sighting, int] = field(default_factory=dict)
     is_full: bool = False
+    _samples: dict[Recognised, list[Defect]] = field(default_factory=dict)
+
+    def shown(self, defects: Sequence[Defect]) -> tuple[Defect, ...]:
+        """What a report shows of these: first those that nobody accepts, known or not."""
+        standings = Standings(self.tally)
+        open_ = [
+            defect
+            for found, some in self._samples.items()
+            if not standings.stand(found).is_accepted
+            for defect in some
+        ]
+        by_place = {(defect.id, defect.content()): defect for defect in (*open_, *defects)}
+        return tuple(by_place.values())[: self.limit]
 
     def __call__(self, defect: Defect) -> None:
         sighting = self.tally.sighting(defect)
-        self.tally.add(sighting)
+        found = self.tally.add(sighting)
+        some = self._samples.setdefault(replace(found, known=None), [])
+        if len(some) < self.limit:
+            some.append(defect)
         if not self.keeps:
             return
         if sighting not in self.sightings and len(self.sightings) >= KNOWN_MAX:

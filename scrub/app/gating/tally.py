@@ -62,7 +62,8 @@ class Tally:
         group = DefectGroup(defect.table, defect.index, defect.constraint, defect.kind)
         return Sighting(defect.id, content, group)
 
-    def add(self, sighting: Sighting) -> None:
+    def add(self, sighting: Sighting) -> Recognised:
+        """Count it, and say what it is recognised as."""
         found = self.recognised(sighting)
         self.counts[found.group, found.standing, found.waiver] += 1
         if sighting.id in self._known:
@@ -72,6 +73,7 @@ class Tally:
                 self.passed_by[waiver] = sighting.content
             elif waiver.content is None and found.standing is Standing.NEW:
                 self.vague[waiver] = sighting.content
+        return found
 
     def recognised(self, sighting: Sighting) -> Recognised:
         """A waiver of one defect is of what was wrong then: it says nothing of a changed one.
