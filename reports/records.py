@@ -31,11 +31,17 @@ def run_record(result: RunResult) -> Record:
         "started_at": _instant(result.started_at),
         "seconds": round(result.seconds, 3),
         "seconds_starting": round(result.seconds_starting, 3),
+        "where": result.where,
+        "redacted": result.redacted,
+        "definitions": {
+            table: definition.as_record() for table, definition in result.definitions.items()
+        },
     }
 
 
 def totals_record(result: RunResult) -> Record:
     return {
+        "checks_total": len(result.outcomes),
         "defects_shown": len(result.defects),
         "defects_total": result.defects_total,
         "unnamed_total": result.unnamed_total,
@@ -103,6 +109,8 @@ def defect_record(defect: Defect) -> Record:
         "value_hex": defect.value_hex,
         "column": defect.column,
         "file": defect.file,
+        "stored_type": defect.stored_type,
+        "row_digest": defect.row_digest,
         "snapshot": defect.snapshot,
         "detail": defect.detail,
     }

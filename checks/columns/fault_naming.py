@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Naming what a check of whole tables counted: the jobs, and their rows as defects."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from checks.check import TableCheck
-from checks.fault_rows import FAULT_SCHEMA, FaultySplit, NamingSpec, name_faults
+from checks.fault_rows import FAULT_SCHEMA, FaultySplit, NamingSpec, name_faults, row_columns
 from checks.numbering import Relation
 from checks.part_faults import PartFaults
 from checks.parts import Part
@@ -16,7 +18,7 @@ from checks.specs import rows_looked_at
 from checks.task_sums import TASKS_PER_CORE
 from scrub.codec.json_values import from_text
 from scrub.model.defect import Defect, DefectKind, Value
-from scrub.model.table import Column
+from scrub.model.table import Column, Table
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_each
 
@@ -62,6 +64,7 @@ def faults_of_splits(
         looked_at=rows_looked_at(relation.table),
         key=tuple(map(table.column, table.primary_key)),
         shown=check.shown(table),
+        row=row_columns(table),
         storage_options=relation.side.facts.storage_options,
     )
     return run_each(spark, tasks, partial(name_faults, spec=spec, limit=limit), FAULT_SCHEMA)
@@ -75,7 +78,8 @@ def in_order(faults: DataFrame, limit: int | None) -> DataFrame:
 def to_defect(row: Row, check: TableCheck, relation: Relation, part: Part | None) -> Defect:
     """A row of FAULT_SCHEMA as the model's defect.
 
-    Where the key does not tell which row it is, the file and the row's place in it do.
+    Where the key does not tell which row it is, the file and the row's place in it do, and the
+    digest of the row stands for it in the defect's id.
     """
     table, texts = relation.table.table, row["primary_key"]
     key = None
@@ -101,6 +105,8 @@ def to_defect(row: Row, check: TableCheck, relation: Relation, part: Part | None
         value_hex=row["value_hex"],
         column=row["column"],
         file=file,
+        stored_type=row["stored_type"],
+        row_digest=_row_digest(row["row"], table) if key is not None else None,
     )
     return check.dressed(defect, _values(check.shown(table), row["shown"] or ()))
 
@@ -109,10 +115,27 @@ def _values(columns: Iterable[Column], texts: Sequence[str | None]) -> dict[str,
     return {c.name: from_text(text, c.type) for c, text in zip(columns, texts, strict=False)}
 
 
+def _row_digest(texts: Sequence[str | None] | None, table: Table) -> str | None:
+    """The same for the same row, whoever read it; a column that is NULL, or is not there, is alike.
+
+    Texts of one value may differ between engines, the values that reports show for them do not.
+    """
+    if texts is None:
+        return None
+    values = {
+        column.name: from_text(text, column.type)
+        for column, text in zip(row_columns(table), texts, strict=True)
+        if text is not None
+    }
+    told = json.dumps(values, sort_keys=True, ensure_ascii=False)
+    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 def misfit_defects(
     check: TableCheck, relation: Relation, misfits: Mapping[str, str]
 ) -> Iterator[Defect]:
     """Columns that a whole relation holds in another type."""
+    stored = relation.side.facts.columns
     for column, reason in sorted(misfits.items()):
         row = Row(
             kind=DefectKind.INVALID_ENCODING.value,
@@ -120,6 +143,8 @@ def misfit_defects(
             detail=reason,
             primary_key=None,
             value_hex=None,
+            stored_type=str(stored.get(column) or "another type"),
+            row=None,
             shown=None,
         )
         yield to_defect(row, check, relation, None)

@@ -23,7 +23,6 @@ from checks.source import Reading
 from scrub.codec.digest import Salt
 from scrub.model.constraint import Constraint
 from scrub.model.defect import Defect, DefectKind
-from scrub.model.table import Column
 from scrub.spark.failures import SessionEnded
 
 Answer = TypeVar("Answer")
@@ -74,9 +73,11 @@ class RowsBySql:
             job: Callable[[DataFrame], list[Row]] = lambda rows: jobs.rows(  # noqa: E731
                 in_order(look.named(rows), limit)
             )
-            found: Iterator[Row] | list[Row] = self._over(look, job)
+            found: Iterator[Row] | list[Row] = self.rows.over(look.columns_to_name, job)
         else:
-            found = self._over(look, lambda rows: jobs.each(in_order(look.named(rows), None)))
+            found = self.rows.over(
+                look.columns_to_name, lambda rows: jobs.each(in_order(look.named(rows), None))
+            )
         for row in found:
             yield to_defect(row, check, self.relation, None)
 
@@ -121,9 +122,3 @@ def _is_of(of: tuple[str, DefectKind], check: RowConstraint) -> bool:
     return is_null == (check.constraint.condition is None) and (
         is_null or subject == check.constraint.name
     )
-
-
-def columns_of(relation: Relation, names: Sequence[str]) -> tuple[Column, ...]:
-    """Columns of a relation's table by name, the primary key included, each once."""
-    table = relation.table.table
-    return tuple(map(table.column, dict.fromkeys((*table.primary_key, *names))))

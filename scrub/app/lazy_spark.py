@@ -34,6 +34,7 @@ class LazySpark:
     on_progress: ProgressListener
     stack: ExitStack
     may_be_few: bool = False  # whether the rows of the first plan are all that is read
+    keeps_zone: bool = False  # no copy in another time zone: DataFrames are of the session itself
     seconds_starting: float = 0.0  # which says nothing about the check's speed
     sessions: "list[SparkSession]" = field(default_factory=list)
     in_zones: "dict[str, SparkSession]" = field(default_factory=dict)
@@ -53,6 +54,8 @@ class LazySpark:
     def session(self, zone: str, few_rows: bool) -> "SparkSession":
         """The session of a time zone."""
         session = self.started(zone, few_rows)
+        if self.keeps_zone:
+            return session
         if zone not in self.in_zones:
             from scrub.spark.time_zone import in_time_zone
 

@@ -52,13 +52,23 @@ def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOpt
 
     with shown_progress() as on_progress:
         result = run_check(request, spark_options=spark_options, on_progress=on_progress)
-    emit_result(result, report, redact=request.redact)
+    emit_result(result, report, redact=request.redact, catalog=request.catalog)
+    if report.gx_docs:
+        _write_docs(result, request, report.gx_docs)
     if request.all_defects:
         which = " that could be named" if result.unnamed_total else ""
         click.echo(f"every defect{which} is in {request.all_defects}", err=True)
     if report.format == "text":
         _tell_of_repair(request.catalog, result)
     raise SystemExit(result.exit_code)
+
+
+def _write_docs(result: RunResult, request: CheckRequest, directory: Path) -> None:
+    from reports.escaping import printable
+    from scrub.gx.data_docs import write_data_docs
+
+    index = write_data_docs(result, request.catalog, directory, redact=request.redact)
+    click.echo(printable(f"Data Docs are in {index}"), err=True)
 
 
 def _tell_of_repair(catalog: Path, result: RunResult) -> None:
@@ -79,6 +89,8 @@ def _tell_of_repair(catalog: Path, result: RunResult) -> None:
 
 def _explain(request: CheckRequest, report: ReportOptions, spark_options: SparkOptions) -> NoReturn:
     require_plan_format(report)
+    if report.gx_docs:
+        raise click.UsageError("--explain runs nothing that --gx-docs could show")
     from scrub.app.checking.tables import explain_check
 
     emit_plan(explain_check(request, spark_options=spark_options), report)

@@ -59,6 +59,7 @@ class LazyGroup(click.Group):
 
 COMMANDS = {
     "check": LazyCommand("scrub.cli.check:check", "Compare tables with their indexes. Reads only."),
+    "gate": LazyCommand("scrub.cli.gate:gate", "Fail on defects that are new. Reads only."),
     "index": LazyCommand("scrub.cli.index:index", "Keep indexes in Delta up to date."),
     "backfill": LazyCommand(
         "scrub.cli.backfill:backfill", "Build indexes while applications write."
@@ -70,6 +71,7 @@ COMMANDS = {
     "journal": LazyCommand("scrub.cli.journal:journal", "Show recorded repairs."),
     "catalog": LazyCommand("scrub.cli.catalog:catalog", "Validate or show the catalog."),
     "kv": LazyCommand("scrub.cli.kv:kv", "Write rows as key-value pairs, or show pairs."),
+    "gx": LazyCommand("scrub.cli.gx:gx", "Use scrub with Great Expectations."),
     "init": LazyCommand("scrub.cli.init:init", "Write a first catalog from existing tables."),
     "demo": LazyCommand("scrub.cli.demo:demo", "Create a lake, damage it, check it and repair it."),
     "selftest": LazyCommand(

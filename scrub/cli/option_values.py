@@ -4,13 +4,10 @@
 import math
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 import click
-
-from scrub.model.request import AsOf
 
 Typed = TypeVar("Typed")
 Meant = TypeVar("Meant")
@@ -44,21 +41,6 @@ def each(meaning: Callable[[str], Meant]) -> Callable[[tuple[str, ...]], tuple[M
     return lambda typed: tuple(map(meaning, typed))
 
 
-def as_of(text: str) -> AsOf:
-    """`12`, `NAME=12`, or a time, which is UTC unless it says otherwise."""
-    relation, _, version = text.rpartition("=")
-    if version.isascii() and version.isdigit():
-        return AsOf(version=int(version), relation=relation or None)
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(
-            f"'{text}' is neither a version (12), nor a version of one table or index "
-            "(by_email=12), nor a time (2026-11-16T09:00:00Z)"
-        ) from None
-    return AsOf(time=time if time.tzinfo else time.replace(tzinfo=UTC))
-
-
 def seconds(number: float) -> float:
     if not (math.isfinite(number) and number >= 0):
         raise ValueError(f"'{number}' is not a duration in seconds")
@@ -90,3 +72,11 @@ def new_file(path: Path) -> Path:
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"'{path}' cannot be written")
     return path
+
+
+def place_of_docs(directory: Path) -> Path:
+    """A directory for Data Docs, which is refused before an hour's work if it cannot be written."""
+    from scrub.gx.docs_place import require_place
+
+    require_place(directory)
+    return directory

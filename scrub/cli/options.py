@@ -13,7 +13,7 @@ from reports import FORMATS
 from scrub.cli import option_values as values
 from scrub.cli.emit import ReportOptions
 from scrub.cli.option_values import each, read_as
-from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
+from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy, parse_as_of
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -104,7 +104,7 @@ check_request = bundle(
                  default="auto", show_default=True, callback=read_as(Engine),
                  help="native: tasks read the files themselves. sql: Spark SQL reads them."),
     click.option("--as-of", multiple=True, metavar="VERSION|NAME=VERSION|TIME",
-                 callback=read_as(each(values.as_of)),
+                 callback=read_as(each(parse_as_of)),
                  help="Read an older version of the table, a version of NAME, or everything as of "
                  "a time (UTC if no zone is given). Can be repeated."),
     click.option("--where", metavar="EXPR",
@@ -134,7 +134,11 @@ report_options = bundle(
     ReportOptions,
     *_FORMAT_AND_OUTPUT,
     click.option("--explain", is_flag=True, help="Show what would run, and run nothing."),
-)
+    click.option("--gx-docs", metavar="DIR", type=click.Path(path_type=Path),
+                 callback=read_as(values.place_of_docs),
+                 help="Write the result to this directory, too, as Data Docs of Great "
+                 "Expectations."),
+)  # fmt: skip
 result_options = bundle("report", ReportOptions, *_FORMAT_AND_OUTPUT)
 
 spark_options = bundle(

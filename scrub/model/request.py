@@ -2,7 +2,7 @@
 """What the user asks of a check."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -30,6 +30,21 @@ class AsOf:
     version: int | None = None
     time: datetime | None = None
     relation: str | None = None  # an index's or table's name
+
+
+def parse_as_of(text: str) -> AsOf:
+    """`12`, `NAME=12`, or a time, which is UTC unless it says otherwise."""
+    relation, _, version = text.rpartition("=")
+    if version.isascii() and version.isdigit():
+        return AsOf(version=int(version), relation=relation or None)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"'{text}' is neither a version (12), nor a version of one table or index "
+            "(by_email=12), nor a time (2026-11-16T09:00:00Z)"
+        ) from None
+    return AsOf(time=time if time.tzinfo else time.replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,14 @@
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrub.app.checking.all_defects import DefectListener, every_defect
+from scrub.app.checking.given_frames import place_frames
 from scrub.app.checking.preparation import Preparation
 from scrub.app.checking.state_directory import state_directory
 from scrub.app.checking.table_errors import demand_a_look, raise_mistakes
@@ -15,7 +18,7 @@ from scrub.app.checking.zone_groups import by_time_zone, joined_plans, joined_re
 from scrub.app.lazy_spark import LazySpark
 from scrub.app.selection import select_tables
 from scrub.catalog import load_catalog
-from scrub.errors import UsageError
+from scrub.model.definition import definition_of
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
@@ -23,7 +26,7 @@ from scrub.model.result import RunResult
 from scrub.model.table import UTC as DEFAULT_ZONE
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from checks.parts import JobSize
 
@@ -42,10 +45,12 @@ def check(
     engine: Engine | str = Engine.AUTO,
     where: str | None = None,
     limit: int = 100,
+    frames: "Mapping[str, DataFrame] | None" = None,
 ) -> RunResult:
     """Check tables (all of the catalog, if none is named), as a notebook or a job would.
 
-    A session given, or else the active one, is borrowed and left running.
+    A session given, or else the active one, is borrowed and left running. A DataFrame in `frames`
+    is read instead of the table or index that it is named after, and reported as unpinned.
     """
     request = CheckRequest(
         catalog=Path(catalog),
@@ -58,7 +63,7 @@ def check(
         where=where,
         limit=limit,
     )
-    return run_check(request, spark=spark)
+    return run_check(request, spark=spark, frames=frames)
 
 
 def run_check(
@@ -68,20 +73,30 @@ def run_check(
     spark_options: SparkOptions | None = None,
     on_progress: ProgressListener = ignore_progress,
     job_size: "JobSize | None" = None,
+    on_defect: DefectListener | None = None,
+    frames: "Mapping[str, DataFrame] | None" = None,
 ) -> RunResult:
     """Carry out a request and say what was found; reads only.
 
-    `job_size` says how much one Spark job reads, and so how often finished work is kept.
+    `job_size` says how much one Spark job reads, and so how often finished work is kept;
+    `on_defect` gets every defect, whatever the limit; `frames` are read in the place of tables and
+    indexes, see `check`.
     """
     results: list[RunResult] = []
-    with _prepared(request, spark, spark_options, on_progress) as preparations:
+    with (
+        _prepared(request, spark, spark_options, on_progress, frames) as preparations,
+        every_defect(request, on_defect) as listener,
+    ):
         for preparation in preparations:
+            preparation.on_defect = listener
             preparation.leave_room(sum(len(result.defects) for result in results))
             results.append(preparation.run(job_size))
         errors = [error for preparation in preparations for error in preparation.errors]
-    result = joined_results(results)
-    demand_a_look(result, errors)
-    return result
+        result = joined_results(results)
+        demand_a_look(result, errors)
+    tables = [table for preparation in preparations for table in preparation.tables]
+    definitions = {table.name: definition_of(table) for table in tables}
+    return replace(result, definitions=definitions, where=request.where)
 
 
 def explain_check(
@@ -89,9 +104,10 @@ def explain_check(
     *,
     spark: "SparkSession | None" = None,
     spark_options: SparkOptions | None = None,
+    frames: "Mapping[str, DataFrame] | None" = None,
 ) -> CheckPlan:
     """What a check would do; Spark is started only if a relation cannot be described without."""
-    with _prepared(request, spark, spark_options, ignore_progress) as preparations:
+    with _prepared(request, spark, spark_options, ignore_progress, frames) as preparations:
         plan = joined_plans([preparation.explained() for preparation in preparations])
     if not (plan.tables or plan.own_indexes):
         raise_mistakes(plan.errors)
@@ -104,20 +120,26 @@ def _prepared(
     spark: "SparkSession | None",
     spark_options: SparkOptions | None,
     on_progress: ProgressListener,
+    frames: "Mapping[str, DataFrame] | None",
 ) -> "Iterator[list[Preparation]]":
     """A preparation for each time zone: in one session there can be but one."""
     catalog = load_catalog(request.catalog, unset_allowed=True)
     tables = select_tables(catalog, request)  # mistakes are answered before Spark starts
+    given = place_frames(catalog, tables, request, frames)
+    catalog = given.catalog
+    tables = tuple(catalog.table(table.name) for table in tables)
     zones = by_time_zone(tables) or {DEFAULT_ZONE: ()}
-    if len(zones) > 1 and request.all_defects is not None:
-        raise UsageError(
-            f"--all-defects is not available for tables of several time zones: {', '.join(zones)}",
-            hint="leave it out, or choose tables of one time zone",
-        )
     run_id, kept_in = uuid.uuid4().hex[:12], state_directory()
     with ExitStack() as stack:
         options = spark_options or SparkOptions()
-        lazy = LazySpark(spark, options, on_progress, stack, may_be_few=len(zones) == 1)
+        lazy = LazySpark(
+            given.session(spark),
+            options,
+            on_progress,
+            stack,
+            may_be_few=len(zones) == 1,
+            keeps_zone=given.are_given,
+        )
         yield [
             Preparation(
                 request=request,
@@ -130,6 +152,7 @@ def _prepared(
                 kept_in=kept_in,
                 run_id=run_id,
                 sleep=SLEEP,
+                given=given,
             )
             for zone, of_zone in zones.items()
         ]

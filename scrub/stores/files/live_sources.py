@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
 from scrub.model.relation import RelationFacts, Snapshot
 from scrub.model.table import Column
-from scrub.model.types import widens
-from scrub.spark.types import from_spark, to_spark
+from scrub.spark.types import from_spark
 from scrub.stores.base import SessionProvider
+from scrub.stores.typed_frame import typed_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,18 +52,7 @@ def frame(
     columns: Sequence[Column],
 ) -> "DataFrame":
     """The columns, as they are now, in the catalog's types."""
-    from scrub.spark.names import named
-
-    types = {name.lower(): stored for name, stored in facts.columns.items()}
-    for column in columns:
-        stored = types.get(column.name.lower())
-        if stored is None or not widens(stored, column.type):
-            raise RelationMismatch(
-                f"{facts.relation}: column {column.name} is "
-                f"{stored or 'not there, or of a type that cannot be compared'}, not {column.type}"
-            )
-    source = _load(spark, format_, facts.relation, options)
-    return source.select(*[named(c.name).cast(to_spark(c.type)).alias(c.name) for c in columns])
+    return typed_frame(_load(spark, format_, facts.relation, options), facts, columns)
 
 
 def _load(

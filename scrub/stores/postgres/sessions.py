@@ -98,7 +98,7 @@ def stream(
             for batch in cursor.fetch_record_batch():
                 if batch.num_rows:
                     yield _converted(batch, schema)
-    except (dbapi.Error, OSError) as error:
+    except (dbapi.Error, OSError, pa.ArrowInvalid) as error:  # the latter two amid the rows
         raise _unavailable(error, conninfo) from error
 
 

@@ -75,9 +75,11 @@ class Ground:
 
 
 @contextmanager
-def ground(database: Database, **relations: Mapping[str, str]) -> Iterator[Ground]:
+def ground(
+    database: Database, options: Mapping[str, str] | None = None, /, **relations: Mapping[str, str]
+) -> Iterator[Ground]:
     """Each relation with the types of its columns, as a catalog writes them."""
-    store = store_of(database)
+    store = store_of(database, **(options or {}))
     try:
         tables = {name: _table(name, columns) for name, columns in relations.items()}
         facts = {

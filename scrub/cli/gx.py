@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub gx`: what scrub has for people who use Great Expectations."""
+
+from pathlib import Path
+
+import click
+
+from reports.escaping import printable
+from scrub.catalog.load import load_catalog
+from scrub.cli import option_values as values
+from scrub.cli import options
+from scrub.cli.emit import emit_text
+from scrub.cli.option_values import read_as
+
+
+@click.group()
+def gx() -> None:
+    """Use scrub with Great Expectations."""
+
+
+@gx.command()
+@click.argument("table")
+@click.option("--output", type=options.FILE, callback=read_as(values.new_file),
+              help="Write the suite to this file instead of standard output.")  # fmt: skip
+@options.catalog
+def export(table: str, output: Path | None, catalog: Path) -> None:
+    """Write the constraints and indexes of TABLE as an expectation suite, in JSON."""
+    from scrub.gx.suite_export import export_suite
+
+    suite = export_suite(load_catalog(catalog, unset_allowed=True), table, catalog)
+    emit_text(suite.text, output)
+    for one in suite.not_said:
+        told = f"{one.constraint} is left to ExpectConstraintsToHold: {one.reason}"
+        click.echo(printable(told), err=True)
+    if output is not None:
+        click.echo(printable(f"{suite.expectations} expectations are in {output}"), err=True)
