@@ -3,10 +3,12 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+from psycopg import Connection, sql
 
 from tests.checks.constraints.oracle import (
     CheckTrial,
@@ -15,10 +17,19 @@ from tests.checks.constraints.oracle import (
     ParentTrial,
 )
 from tests.checks.trials import ARROW, NAMES, POOLS, Row, write_files
+from tests.postgres_server import Database
 
 SECTIONS = 8
 """Each table holds as many small ones, told apart by the column `section` of most of its keys."""
 INTEGERS = ["tinyint", "smallint", "int", "bigint"]
+_IN_SERVER = {
+    "float": "real",
+    "double": "double precision",
+    "string": "text",
+    "binary": "bytea",
+    "timestamp": "timestamptz",
+    "timestamp_ntz": "timestamp",
+}
 
 Types = dict[str, str]
 
@@ -43,7 +54,7 @@ def constraint_trials(draw: st.DrawFn, number: int) -> ConstraintTrial:
         unique=unique,
     )
     for n, key in enumerate(parents):
-        parent = draw(parent_trials(f"parent{number}_{n}", {c: types[c] for c in key}))
+        parent = draw(parent_trials(f"t{number}_parent{n}", {c: types[c] for c in key}))
         trial.foreign_keys[f"refers {n}"] = ForeignKeyTrial(key, parent)
     if draw(st.booleans()):
         trial.foreign_keys["refers to itself"] = draw(self_reference(trial))
@@ -126,7 +137,10 @@ def conditions(draw: st.DrawFn, column: str, types: Types) -> CheckTrial:
             on(f"abs(cast({quoted} AS decimal(20,0))) > 1", lambda v: abs(v) > 1),
         ]
     elif kind.startswith("decimal"):
-        choices += [on(f"{quoted} > 0", lambda v: v > 0), on(f"{quoted} + 1 > 1", lambda v: v > 0)]
+        choices += [
+            on(f"{quoted} > 0", lambda v: v > 0),
+            on(f"abs({quoted}) <= 1", lambda v: abs(v) <= 1),
+        ]
     elif kind in ("float", "double"):  # NaN is greater than any other value, and equals itself
         choices.append(on(f"{quoted} > 0", lambda v: math.isnan(v) or v > 0))
         choices.append(on(f"{quoted} = {quoted}", lambda v: True))  # noqa: ARG005
@@ -170,25 +184,34 @@ def rows_of(draw: st.DrawFn, section: int, trial: ConstraintTrial) -> list[Row]:
     return draw(st.permutations(rows))
 
 
-def write_trials(batch: list[ConstraintTrial], directory: Path) -> Path:
-    """All trials as tables t0, t1, ... of one catalog, with their parents."""
+def write_trials(batch: list[ConstraintTrial], directory: Path, database: Database) -> Path:
+    """Each trial in a lake as t0, t1, ..., and in a database as p0, p1, ..., with its parents."""
     tables: dict[str, Any] = {}
-    for number, trial in enumerate(batch):
-        _write(directory, f"t{number}", trial.types, trial.rows)
-        tables[f"t{number}"] = described(trial, f"t{number}")
-        for reference in trial.foreign_keys.values():
-            if (parent := reference.parent) is not None:
-                _write(directory, parent.name, parent.types, parent.rows)
-                of_parent = ConstraintTrial(parent.types, list(parent.types), parent.rows)
-                tables[parent.name] = described(of_parent, parent.name)
-    stores = {"lake": {"kind": "spark", "format": "parquet", "path": "."}}
+    with database.connect() as connection:
+        for number, trial in enumerate(batch):
+            parents = [r.parent for r in trial.foreign_keys.values() if r.parent is not None]
+            whole = {f"t{number}": trial} | {
+                parent.name: ConstraintTrial(parent.types, list(parent.types), parent.rows)
+                for parent in parents
+            }
+            for name, of_table in whole.items():
+                write_rows(directory / name, of_table.types, of_table.rows)
+                tables[name] = described(of_table, name)
+                of_server = replace(of_table, types=_types_of_server(of_table.types))
+                in_server = f"p{name[1:]}"
+                insert_rows(connection, in_server, of_server.types, of_server.rows)
+                tables[in_server] = described(of_server, in_server, "shop")
+    stores = {
+        "lake": {"kind": "spark", "format": "parquet", "path": "."},
+        "shop": {"kind": "postgres", "url": database.url},
+    }
     catalog = directory / "scrub.yaml"
     catalog.write_text(json.dumps({"version": 1, "stores": stores, "tables": tables}))
     return catalog
 
 
 def described(trial: ConstraintTrial, name: str, store: str = "lake") -> dict[str, Any]:
-    """The table of a catalog."""
+    """The table of a catalog; the first letter of its name is that of its parents'."""
     return {
         "store": store,
         "columns": {
@@ -201,16 +224,38 @@ def described(trial: ConstraintTrial, name: str, store: str = "lake") -> dict[st
         "foreign_keys": {
             of: {
                 "columns": reference.columns,
-                "references": reference.parent.name if reference.parent else name,
+                "references": name[0] + reference.parent.name[1:] if reference.parent else name,
             }
             for of, reference in trial.foreign_keys.items()
         },
     }
 
 
-def _write(directory: Path, name: str, types: Types, rows: list[Row]) -> None:
+def write_rows(directory: Path, types: Types, rows: list[Row]) -> None:
+    """The rows as Parquet files of a directory."""
     values = [tuple(row[column] for column in types) for row in rows]
-    write_files(directory / name, list(types), types, values)
+    write_files(directory, list(types), types, values)
+
+
+def insert_rows(connection: Connection[Any], name: str, types: Types, rows: list[Row]) -> None:
+    """The rows as a relation of a database, which knows nothing of constraints."""
+    columns = [
+        sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(_IN_SERVER.get(kind, kind)))
+        for column, kind in types.items()
+    ]
+    table = sql.Identifier(name)
+    connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(", ").join(columns)))
+    places = sql.SQL(", ").join([sql.Placeholder()] * len(types))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            sql.SQL("INSERT INTO {} VALUES ({})").format(table, places),
+            [tuple(row[column] for column in types) for row in rows],
+        )
+
+
+def _types_of_server(types: Types) -> Types:
+    """The same without the type that a server does not have."""
+    return {c: "smallint" if kind == "tinyint" else kind for c, kind in types.items()}
 
 
 def _often(kind: str) -> st.SearchStrategy[Any]:
