@@ -27,8 +27,8 @@ ACCOUNTS = {"id": "bigint", "amount": "int", "limit": "int", "say `{x}`": "strin
 PEOPLE = {"id": "bigint", "boss": "int"}
 CUSTOMERS = {"region": "string", "number": "int", "name": "string"}
 ORDERS = {"id": "bigint", "region": "string", "customer": "bigint"}
-RATES = {"rate": "double", "price": "decimal(6,2)"}
-SALES = {"id": "int", "rate": "double", "price": "decimal(6,2)"}
+RATES = {"rate": "double", "price": "decimal(10,2)"}
+SALES = {"id": "int", "rate": "double", "price": "decimal(10,2)"}
 PLAIN = {"id": "bigint", "name": "string"}
 SAY = "`say ``{x}```"
 
