@@ -40,7 +40,7 @@ HITS = DAMAGED_ROWS // _STRIDE
 PLANTED: Mapping[str, int] = dict.fromkeys(CONSTRAINTS, HITS) | {UNIQUE: 2 * HITS}
 """By constraint, the violations in the damaged copy; of a shared key, both rows are violations."""
 
-FORMAT = 1  # to be raised whenever other data is generated, so that no old lake is used
+FORMAT = 2  # to be raised whenever other data is generated, so that no old lake is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ class ConstrainedLake:
 
     @property
     def customers(self) -> int:
-        return min(CUSTOMERS_MAX, self.rows // 2)
+        return min(CUSTOMERS_MAX, self.rows // 5)
 
     @property
     def products(self) -> int:
-        return min(PRODUCTS_MAX, 2 * self.rows)
+        return min(PRODUCTS_MAX, self.rows)
 
     @property
     def catalog(self) -> Path:
