@@ -8,15 +8,15 @@ what cannot be read, and names what was counted. A check's docstring is the sent
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from checks.table_look import TableLook
-from scrub.model.defect import DefectKind
+from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.plan import TablePlan
 from scrub.model.relation import RelationFacts, SplitKind
-from scrub.model.table import Index, Table
+from scrub.model.table import Column, Index, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class Check(ABC):
     """One kind of check, of whole tables or of their indexes."""
 
-    name: ClassVar[str]
+    name: str
     finds: ClassVar[tuple[DefectKind, ...]]
+    rank: ClassVar[int] = 2  # its place among the checks of a table, in every result
 
     @abstractmethod
     def is_default_for(self, table: Table) -> bool:
@@ -45,11 +46,13 @@ class SqlFault:
     kind: DefectKind
     condition: "Expression"
     detail: str
+    shown: tuple[Column, ...] = ()  # the columns whose values a defect shows
 
 
 class TableCheck(Check):
     """A check of whole tables of columns: which rows are wrong by themselves."""
 
+    rank = 0
     judges_types: ClassVar[bool] = False
     """Whether a column that is stored in another type is a defect; else it cannot be checked."""
 
@@ -76,6 +79,14 @@ class TableCheck(Check):
     @abstractmethod
     def sql_faults(self, table: Table, readable: Sequence[str]) -> Sequence[SqlFault]:
         """The same where only Spark reads the table; in `readable` are the columns it can read."""
+
+    def shown(self, table: Table) -> tuple[Column, ...]:  # noqa: ARG002
+        """The columns whose values a defect shows beside the primary key."""
+        return ()
+
+    def dressed(self, defect: Defect, shown: Mapping[str, Value]) -> Defect:  # noqa: ARG002
+        """A defect with what only this check knows; `shown` are the values of those columns."""
+        return defect
 
     def needs_spark(self, facts: RelationFacts) -> str | None:
         """Why tasks that open splits themselves cannot do it for a relation, if that is so."""

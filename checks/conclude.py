@@ -15,10 +15,16 @@ def conclude(run: Run) -> Findings:
         run.unnamed.conclude(slot.number, found, run.source.unread.parts_of(*relations))
     whole = {name: riding.found for name, riding in run.source.riding.items()}
     of_tables = (found for by_table in whole.values() for found in by_table.values())
-    for found in (*run.found.values(), *of_tables):
+    for found in (*run.found.values(), *of_tables, *run.constraints.values()):
         found.notes += _notes(run)
     run.finished.forget()
-    return Findings(run.found, whole, tuple(run.shown.defects), dict(run.source.state.bytes_read))
+    return Findings(
+        slots=run.found,
+        whole=whole,
+        constraints=run.constraints,
+        defects=tuple(run.shown.defects),
+        bytes_read=dict(run.source.state.bytes_read),
+    )
 
 
 def _name_faults(run: Run) -> None:

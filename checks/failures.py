@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 
 from checks.parts import Part
 from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
+from scrub.model.relation import Split, Splits
 from scrub.spark.failures import plain_path, reason_of, unreadable_file, unreadable_reason
 from scrub.stores.unreadable import UnreadableSplit
 
@@ -24,6 +25,14 @@ def reason_for(error: Failure, redact: bool) -> str:
 
 def part_not_read(error: Failure, parts: Sequence[Part]) -> tuple[Part, str] | None:
     """The part that could not be read and why, if the failure tells."""
+    for part in parts:
+        if found := split_not_read(error, part.splits):
+            return part, found[1]
+    return None
+
+
+def split_not_read(error: Failure, splits: Splits) -> tuple[Split, str] | None:
+    """The split that could not be read and why, if the failure tells."""
     if isinstance(error, ScrubError):
         return None
     if isinstance(error, UnreadableSplit):
@@ -32,11 +41,7 @@ def part_not_read(error: Failure, parts: Sequence[Part]) -> tuple[Part, str] | N
     else:
         path, told = unreadable_file(error) or "", str(error)
         reason = unreadable_reason(error)
-    for part in parts:
-        for split in part.splits:
-            if (
-                plain_path(split.uri) == plain_path(path)
-                or f"UnreadableSplit: {split.name}" in told
-            ):
-                return part, reason or "it cannot be read"
+    for split in splits:
+        if plain_path(split.uri) == plain_path(path) or f"UnreadableSplit: {split.name}" in told:
+            return split, reason or "it cannot be read"
     return None

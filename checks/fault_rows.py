@@ -16,16 +16,18 @@ from checks.task_rows import as_batch
 from scrub.codec.arrow_text import text_of
 from scrub.model.defect import DefectKind
 from scrub.model.relation import Split
-from scrub.model.table import Column
+from scrub.model.table import Column, Table
 from scrub.stores.files.parquet_scan import SplitReader, StoredBatch
 from scrub.stores.unreadable import UnreadableSplit
 
 FAULT_SCHEMA = (
     "part int, place bigint, kind string, column string, primary_key array<string>, "
-    "detail string, value_hex string"
+    "detail string, value_hex string, stored_type string, row array<string>, shown array<string>"
 )
 """A row for each fault: `place` is the row within the part, and -1 for what concerns all of it. A
-row without a kind says in `detail` why the part could not be read a second time."""
+row without a kind says in `detail` why the part could not be read a second time. `stored_type` is
+set for a column that a whole file holds in another type, and `row` (all of `row_columns`) where the
+key does not tell which row it is."""
 
 _BATCH_FAULTS = 10_000
 _WHOLE_PART = -1
@@ -47,13 +49,21 @@ class NamingSpec:
     look: TableLook
     looked_at: RowChoice
     key: tuple[Column, ...]  # the table's primary key
+    shown: tuple[Column, ...] = ()  # what else of a row is told
+    row: tuple[Column, ...] = ()  # what identifies a row whose key does not: `row_columns`
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """What is read."""
-        wanted = {c.name: c for c in (*self.looked_at.columns, *self.key, *self.look.columns)}
-        return tuple(wanted.values())
+        of_rows = (*self.looked_at.columns, *self.key, *self.shown, *self.look.columns, *self.row)
+        return tuple({column.name: column for column in of_rows}.values())
+
+
+def row_columns(table: Table) -> tuple[Column, ...]:
+    """The columns that identify a row whose key does not; their order is not the catalog's."""
+    stored = (column for column in table.columns if column.computed is None)
+    return tuple(sorted(stored, key=lambda column: column.name))
 
 
 def name_faults(
@@ -84,13 +94,14 @@ def _faults_of(faulty: FaultySplit, spec: NamingSpec) -> Iterator[tuple[object, 
         if faulty.names_misfits and not told:
             yield from _misfits(reader, number)
     except UnreadableSplit as error:
-        yield (number, _WHOLE_PART, None, None, None, str(error), None)
+        yield (number, _WHOLE_PART, None, None, None, str(error), None, None, None, None)
 
 
 def _misfits(reader: SplitReader, number: int) -> Iterator[tuple[object, ...]]:
     for column, reason in sorted(reader.misfits.items()):
         kind = DefectKind.INVALID_ENCODING.value
-        yield (number, _WHOLE_PART, kind, column, None, reason, None)
+        stored = reader.stored_types.get(column)
+        yield (number, _WHOLE_PART, kind, column, None, reason, None, stored, None, None)
 
 
 def _in_batch(
@@ -103,17 +114,28 @@ def _in_batch(
     chosen = spec.looked_at.mask(stored, reader)
     faults = sorted((f for f in faults if chosen[f.row]), key=lambda fault: fault.row)
     rows = list(dict.fromkeys(fault.row for fault in faults))
-    keys = [_texts(column, stored, rows, reader) for column in spec.key]
-    key_of = dict(zip(rows, map(list, zip(*keys, strict=True)), strict=True))
+    key_of = _by_row(spec.key, stored, rows, reader)
+    shown_of = _by_row(spec.shown, stored, rows, reader)
+    keyless = [row for row in rows if None in key_of[row]]
+    row_of = _by_row(spec.row, stored, keyless, reader)
     for fault in faults:
-        key = key_of[fault.row]
-        yield (fault.row, fault.kind.value, fault.subject, key, fault.detail, fault.value_hex)
+        key, row = key_of[fault.row], row_of.get(fault.row)
+        what = (fault.kind.value, fault.subject, key, fault.detail, fault.value_hex)
+        yield (fault.row, *what, None, row, shown_of[fault.row])
+
+
+def _by_row(
+    columns: Sequence[Column], stored: StoredBatch, rows: Sequence[int], reader: SplitReader
+) -> dict[int, list[str | None]]:
+    """The texts of some columns, for each of these rows."""
+    texts = [_texts(column, stored, rows, reader) for column in columns]
+    return {row: [of_column[at] for of_column in texts] for at, row in enumerate(rows)}
 
 
 def _texts(
     column: Column, stored: StoredBatch, rows: Sequence[int], reader: SplitReader
 ) -> list[str | None]:
-    """One column of some rows' keys; None for what cannot be read in the catalog's type."""
+    """One column of some rows; None for what cannot be read in the catalog's type."""
     if column.name not in stored.arrays:
         return [None] * len(rows)
     array = stored.arrays[column.name].take(pa.array(rows, pa.int64()))

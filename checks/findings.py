@@ -38,6 +38,8 @@ class Findings:
     """A whole run; `defects` at most as many as were asked for."""
 
     slots: Mapping[int, SlotFindings]
-    whole: Mapping[str, Mapping[str, SlotFindings]]  # by check of whole tables, and by table
+    whole: Mapping[str, Mapping[str, SlotFindings]]  # by check that rode along, and by table
+    constraints: Mapping[tuple[str, str], SlotFindings] = field(default_factory=dict)
+    """By table and name, the constraints that were looked at apart from the scan."""
     defects: Sequence[Defect] = ()
     bytes_read: Mapping[str, int] = field(default_factory=dict)  # by table

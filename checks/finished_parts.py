@@ -91,6 +91,9 @@ def _identity(plan: CheckPlan, parts: tuple[Part, ...]) -> str:
         keys = [relation.keys for relation in table.pairs.relations] if table.pairs else None
         digest.update(repr(keys).encode())
         digest.update(repr([(one.check, one.columns) for one in table.whole]).encode())
+        parents = [one.parent.facts.snapshot for one in table.constraints if one.parent]
+        ways = [(one.constraint.name, one.way) for one in table.constraints]
+        digest.update(repr((ways, [(of.label, of.version) for of in parents])).encode())
     for part in parts:
         snapshot = part.relation.side.facts.snapshot
         digest.update(repr((part.relation.number, snapshot.version, part.splits)).encode())

@@ -8,7 +8,7 @@ from checks.numbering import Relation, Slot
 from checks.scan_spec import ACTUAL, EXPECTED, EntrySpec, entry_type
 from scrub.catalog.expressions import columns_used
 from scrub.catalog.native_terms import native_condition, native_conditions, native_value
-from scrub.model.defect import DefectKind
+from scrub.model.defect import INDEX_KINDS, DefectKind
 from scrub.model.plan import TablePlan
 from scrub.model.predicate import ColumnTerm, Node
 from scrub.model.table import EntryColumn, Index, Table
@@ -19,15 +19,7 @@ class IndexCheck(Check):
     """Every row has exactly the entries that its indexes should hold, and no entry is left over."""
 
     name = "index"
-    finds = (
-        DefectKind.MISSING,
-        DefectKind.DANGLING,
-        DefectKind.WRONG_STORED_VALUE,
-        DefectKind.DUPLICATE_ENTRY,
-        DefectKind.DUPLICATE_KEY,
-        DefectKind.UNIQUE_VIOLATION,
-        DefectKind.KEY_ORDER,  # of the database's own indexes
-    )
+    finds = (*INDEX_KINDS, DefectKind.KEY_ORDER)  # the order is that of the database's own indexes
 
     def is_default_for(self, table: Table) -> bool:  # noqa: ARG002
         return True

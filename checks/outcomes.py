@@ -3,11 +3,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from checks.constraints.rows import riding_name
 from checks.findings import Findings, SlotFindings
 from checks.numbering import Slot, number_plan
-from checks.registry import INDEX
+from checks.registry import CONSTRAINT, INDEX
 from scrub.model.defect import DefectKind
-from scrub.model.plan import CheckPlan, NotChecked, TablePlan
+from scrub.model.plan import CheckPlan, ConstraintPlan, NotChecked, TablePlan, Way
 from scrub.model.request import Engine
 from scrub.model.result import CheckOutcome, Status
 
@@ -21,11 +22,13 @@ def outcome(
     engine: str,
     notes: Sequence[str] = (),
     ignored: tuple[str, ...] = (),
+    constraint: str | None = None,
 ) -> CheckOutcome:
-    """How the check of an index, or of a whole table, ended."""
+    """How the check of an index, of a constraint or of a whole table ended."""
     return CheckOutcome(
         check=check,
         index=index,
+        constraint=constraint,
         status=found.status,
         reason=found.not_applicable or found.incomplete,
         rows=found.rows,
@@ -48,6 +51,7 @@ def outcome_of_skipped(skipped: NotChecked) -> CheckOutcome:
     return CheckOutcome(
         check=skipped.check,
         index=skipped.index,
+        constraint=skipped.constraint,
         status=Status.INCOMPLETE if skipped.incomplete else Status.NOT_APPLICABLE,
         reason=skipped.reason,
         error=skipped.error is not None,
@@ -71,8 +75,25 @@ def outcomes_of(
             )
             for one in table.whole
         ]
+        outcomes += [_of_constraint(table, one, findings) for one in table.constraints]
         outcomes += [_of_slot(s, findings.slots[s.number]) for s in slots if s.table is table]
         yield table, outcomes
+
+
+def _of_constraint(table: TablePlan, one: ConstraintPlan, findings: Findings) -> CheckOutcome:
+    name, constraint = table.table.name, one.constraint
+    found = findings.constraints.get((name, constraint.name))
+    if found is None:
+        found = findings.whole[riding_name(table.table, constraint)][name]
+    return outcome(
+        CONSTRAINT.name,
+        None,
+        found,
+        snapshot=table.snapshot,
+        engine=(Engine.SQL if one.way is Way.SQL else Engine.NATIVE).value,
+        notes=(*table.notes, *one.notes),
+        constraint=constraint.name,
+    )
 
 
 def _of_slot(slot: Slot, found: SlotFindings) -> CheckOutcome:

@@ -5,13 +5,14 @@
 wrong in pairs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checks.check import SqlFault, TableCheck
 from checks.column_faults import Fault, count_faults, faults_in, null_fault
 from checks.part_faults import FaultCounts
-from scrub.model.defect import PHYSICAL_KINDS, DefectKind
+from scrub.model.constraint import NOT_NULL
+from scrub.model.defect import PHYSICAL_KINDS, Defect, DefectKind, Value
 from scrub.model.plan import TablePlan
 from scrub.model.relation import RelationFacts, SplitKind
 from scrub.model.request import Engine
@@ -59,6 +60,12 @@ class PhysicalCheck(TableCheck):
         if any(split.kind is SplitKind.POSTGRES for split in facts.splits):
             return "a server shows values, not how they are stored"
         return super().needs_spark(facts)
+
+    def dressed(self, defect: Defect, shown: Mapping[str, Value]) -> Defect:  # noqa: ARG002
+        """A NULL is the same defect, whichever check looked for it."""
+        if defect.kind is not DefectKind.NULL_VIOLATION:
+            return defect
+        return replace(defect, constraint=NOT_NULL)
 
     def notes(self, plan: TablePlan) -> tuple[str, ...]:
         if plan.side.engine is not Engine.SQL:

@@ -4,23 +4,23 @@
 Nothing here reads a row, starts Spark or looks at a clock.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from checks.buckets import bucket_bits
 from checks.check import Check, TableCheck
+from checks.constraints.plan import PinnedConstraints, with_constraints
+from checks.fitting_columns import missing_or_other
 from checks.pairs.plan import PinnedPairs, plan_pairs
 from checks.registry import INDEX
 from scrub.catalog.dependence import depends_on_zone, zoned_expressions
 from scrub.catalog.expressions import columns_used
 from scrub.catalog.native_terms import is_native_index, native_condition
-from scrub.catalog.spelling import did_you_mean
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, Side, TablePlan, WholePlan
 from scrub.model.relation import RelationFacts, SplitKind
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.table import EntryColumn, Index, Table
-from scrub.model.types import ColumnType, widens
 
 TableAt = tuple[str, str]  # a table and a snapshot of it: what one scan reads
 
@@ -60,6 +60,7 @@ def plan_check(
     native_refusal: str | None = None,
     whole: Sequence[PinnedTable] = (),
     pairs: Sequence[PinnedPairs] = (),
+    constraints: Sequence[PinnedConstraints] = (),
 ) -> CheckPlan:
     """Decide what to read and how; what does not fit the catalog is not checked, by name.
 
@@ -81,13 +82,17 @@ def plan_check(
         if not any(_unfit_columns(of_table)):
             scanned.setdefault(of_table.at, (of_table.table, of_table.facts))
             checks.setdefault(of_table.at, []).append(of_table.check)
-    tables = tuple(
+    for of_rows in constraints:
+        if of_rows.table.kv is None:
+            scanned.setdefault(of_rows.at, (of_rows.table, of_rows.facts))
+    tables = [
         _plan_table(request, table, facts, indexes.get(at, []), checks.get(at, []), native_refusal)
         for at, (table, facts) in scanned.items()
-    )
-    of_pairs = tuple(plan_pairs(request, pinned, native_refusal) for pinned in pairs)
+    ]
+    tables += [plan_pairs(request, pinned, native_refusal) for pinned in pairs]
+    planned, unfit = with_constraints(tables, constraints, request, native_refusal)
     return CheckPlan(
-        strategy=request.strategy, tables=(*tables, *of_pairs), not_checked=tuple(skipped)
+        strategy=request.strategy, tables=tuple(planned), not_checked=(*skipped, *unfit)
     )
 
 
@@ -125,9 +130,9 @@ def _mismatches(source: PinnedIndex) -> Iterator[str]:
     """What the catalog says of the two relations and they do not have."""
     needed = INDEX.columns(source.table, [source.index])
     table = {name: source.table.column(name).type for name in needed}
-    yield from _missing_or_other(source.table_facts, table, f"table {source.table.name}")
+    yield from missing_or_other(source.table_facts, table, f"table {source.table.name}")
     of_entry = {column.name: column.type for column in source.index.entry}
-    yield from _missing_or_other(
+    yield from missing_or_other(
         source.index_facts, of_entry, f"index {source.table.name}.{source.index.name}"
     )
 
@@ -140,25 +145,7 @@ def _unfit_columns(source: PinnedTable) -> Iterator[str]:
         for name in source.check.columns(table)
         if name not in stored or not source.check.judges_types
     }
-    yield from _missing_or_other(source.facts, wanted, f"table {table.name}")
-
-
-def _missing_or_other(
-    facts: RelationFacts, wanted: Mapping[str, ColumnType | None], what: str
-) -> Iterator[str]:
-    for name, wanted_type in wanted.items():
-        if name not in facts.columns:
-            hint = did_you_mean(name, facts.columns, "columns")
-            yield f"{what}: relation {facts.relation} has no column {name}; {hint}"
-            continue
-        stored = facts.columns[name]
-        if stored is None:
-            yield f"{what}: column {name} of {facts.relation} has a type scrub cannot compare"
-        elif wanted_type is not None and not widens(stored, wanted_type):
-            yield (
-                f"{what}: column {name} of {facts.relation} is stored as {stored}, "
-                f"the catalog says {wanted_type}"
-            )
+    yield from missing_or_other(source.facts, wanted, f"table {table.name}")
 
 
 def _where_is_beyond(where: str | None, source: PinnedIndex) -> str | None:

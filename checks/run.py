@@ -16,6 +16,8 @@ from checks.choose import join_groups
 from checks.columns.source import ColumnSource
 from checks.compare import compare_in_stores
 from checks.conclude import conclude
+from checks.constraints.look import look_at_constraints
+from checks.constraints.parents import HeldParents, hold_parents
 from checks.findings import Findings, SlotFindings
 from checks.finished_parts import FinishedParts
 from checks.jobs import Jobs
@@ -56,21 +58,20 @@ def run_stages(
     for group in join_groups(plan, run.source.slots, chosen):
         name(run, group, chosen)
     look_for_shared_keys(run)
+    look_at_constraints(run)
     return conclude(run)
 
 
 def _begin(plan: CheckPlan, stores: Stores, spark: SparkSession, settings: RunSettings) -> Run:
     jobs = Jobs()
-    # The tables of a plan are all of one kind.
-    make = ColumnSource if plan.tables[0].pairs is None else PairSource
-    source: EntrySource = make(
-        Reading(plan=plan, stores=stores, spark=spark, settings=settings, jobs=jobs)
-    )
-    finished = FinishedParts(settings.state_directory, plan, source.parts)
+    reading = Reading(plan=plan, stores=stores, spark=spark, settings=settings, jobs=jobs)
+    held = hold_parents(reading)
+    source = _source(replace(reading, plan=held.plan), held)
+    finished = FinishedParts(settings.state_directory, held.plan, source.parts)
     source.state = ScanState.start(source.slots, None if settings.fresh else finished.load())
     stores_comparing = {slot.number: source.comparing_store(slot) for slot in source.slots}
     return Run(
-        plan=plan,
+        plan=held.plan,
         spark=spark,
         settings=settings,
         source=source,
@@ -80,3 +81,12 @@ def _begin(plan: CheckPlan, stores: Stores, spark: SparkSession, settings: RunSe
         found={slot.number: SlotFindings() for slot in source.slots},
         comparing={number: store for number, store in stores_comparing.items() if store},
     )
+
+
+def _source(reading: Reading, held: HeldParents) -> EntrySource:
+    """The tables of a plan are all of one kind."""
+    if reading.plan.tables[0].pairs is not None:
+        return PairSource(reading)
+    source = ColumnSource(reading)
+    source.riding |= held.riding(reading, source.relations, source.parts)
+    return source

@@ -35,6 +35,7 @@ class Run:
     shown: ShownDefects
     found: dict[int, SlotFindings]  # by slot
     comparing: dict[int, ComparingStore]  # by slot, the database that compares it
+    constraints: dict[tuple[str, str], SlotFindings] = field(default_factory=dict)
     unnamed: Unnamed = field(default_factory=Unnamed)
     began: float = field(default_factory=time.monotonic)
 

@@ -63,6 +63,7 @@ class Decided:
 class EntrySource(Protocol):
     """The entries of one plan, expected and actual."""
 
+    reading: Reading
     slots: tuple[Slot, ...]
     relations: tuple[Relation, ...]
     parts: tuple[Part, ...]

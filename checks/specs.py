@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tasks do with the rows of a relation of columns: one scan for every check that needs it."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from checks.numbering import Relation
-from checks.registry import INDEX, table_checks
+from checks.registry import INDEX
 from checks.scan_spec import ScanSpec
 from checks.table_look import EVERY_ROW, RowChoice, TableLook
 from scrub.catalog.expressions import columns_used
@@ -13,8 +15,13 @@ from scrub.catalog.native_terms import native_condition
 from scrub.codec.digest import Salt
 from scrub.model.plan import TablePlan
 
+Looks = Mapping[int, Mapping[str, TableLook]]
+"""What tasks look at beside entries, by relation and by the check that rides along."""
 
-def scan_spec(relation: Relation, slots: frozenset[int], salt: Salt) -> ScanSpec:
+
+def scan_spec(
+    relation: Relation, slots: frozenset[int], salt: Salt, looks: Looks | None = None
+) -> ScanSpec:
     """What a native task does with this relation, for those of its slots still wanted."""
     return ScanSpec(
         columns=relation.columns,
@@ -22,18 +29,10 @@ def scan_spec(relation: Relation, slots: frozenset[int], salt: Salt) -> ScanSpec
         bucket_bits=relation.table.bucket_bits,
         salt=salt,
         entries=INDEX.adds_up(relation, slots),
-        looks=looks_of(relation),
+        looks=(looks or {}).get(relation.number, {}),
         looked_at=rows_looked_at(relation.table),
         storage_options=relation.side.facts.storage_options,
     )
-
-
-def looks_of(relation: Relation) -> dict[str, TableLook]:
-    """What checks of the whole table look at beside entries, by check."""
-    if not relation.is_table or relation.table.pairs is not None:
-        return {}
-    checks = table_checks(one.check for one in relation.table.whole)
-    return {check.name: check.look(relation.table.table) for check in checks}
 
 
 def rows_looked_at(plan: TablePlan) -> RowChoice:

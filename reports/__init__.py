@@ -4,7 +4,17 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from reports import as_json, as_jsonl, as_junit, as_markdown, as_text
+from reports import (
+    as_github,
+    as_gitlab,
+    as_json,
+    as_jsonl,
+    as_junit,
+    as_markdown,
+    as_sarif,
+    as_text,
+)
+from reports.context import NO_CONTEXT, ReportContext
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult
 
@@ -12,7 +22,9 @@ from scrub.model.result import RunResult
 class Renderer(Protocol):
     """What every format offers."""
 
-    def __call__(self, result: RunResult, *, redact: bool = False) -> str: ...
+    def __call__(
+        self, result: RunResult, *, redact: bool = False, context: ReportContext = NO_CONTEXT
+    ) -> str: ...
 
 
 FORMATS: Mapping[str, Renderer] = {
@@ -21,7 +33,13 @@ FORMATS: Mapping[str, Renderer] = {
     "jsonl": as_jsonl.render,
     "markdown": as_markdown.render,
     "junit": as_junit.render,
+    "sarif": as_sarif.render,
+    "gitlab": as_gitlab.render,
+    "github": as_github.render,
 }
+
+WITH_PLACES = frozenset({"sarif", "gitlab", "github"})
+"""The formats that point at lines of the catalog."""
 
 PLAN_FORMATS: Mapping[str, Callable[[CheckPlan], str]] = {
     "text": as_text.render_plan,

@@ -4,13 +4,17 @@
 from collections.abc import Iterator
 
 from reports import records
-from reports.redaction import redact_defect
+from reports.context import NO_CONTEXT, ReportContext
+from reports.gate_records import defect_records, gate_record
+from reports.redaction import redact_defect, redact_result
 from scrub.model.defect import Defect
 from scrub.model.result import RunResult
 
 
-def render(result: RunResult, *, redact: bool = False) -> str:
-    return "".join(_lines(result, redact=redact))
+def render(result: RunResult, *, redact: bool = False, context: ReportContext = NO_CONTEXT) -> str:
+    if redact:
+        result = redact_result(result)
+    return "".join(_lines(result, context))
 
 
 def defect_line(defect: Defect, *, redact: bool = False) -> str:
@@ -19,15 +23,16 @@ def defect_line(defect: Defect, *, redact: bool = False) -> str:
     return _line("defect", records.defect_record(shown))
 
 
-def _lines(result: RunResult, *, redact: bool) -> Iterator[str]:
-    yield _line("run", {**records.run_record(result), **records.totals_record(result)})
+def _lines(result: RunResult, context: ReportContext) -> Iterator[str]:
+    run = {**records.run_record(result), **records.totals_record(result)}
+    yield _line("run", {**run, **gate_record(context.verdict)})
     for table in result.tables:
         for outcome in table.checks:
             # `snapshot` is the index's, as in the JSON document; the table's has its own name.
             where = {"table": table.table, "table_snapshot": table.snapshot}
             yield _line("check", {**where, **records.check_record(outcome)})
-    for defect in result.defects:
-        yield defect_line(defect, redact=redact)
+    for record in defect_records(result, context):
+        yield _line("defect", record)
 
 
 def _line(kind: str, record: records.Record) -> str:

@@ -4,23 +4,28 @@
 from collections.abc import Iterable
 
 from reports import summary
+from reports.context import NO_CONTEXT, ReportContext
 from reports.escaping import markdown
 from reports.grids import Grid, checks_grid, defects_grid
 from reports.redaction import redact_result
+from reports.standing import gone_lines, reason_lines
 from scrub.model.result import RunResult, TableResult
 
 
-def render(result: RunResult, *, redact: bool = False) -> str:
+def render(result: RunResult, *, redact: bool = False, context: ReportContext = NO_CONTEXT) -> str:
     if redact:
         result = redact_result(result)
-    sections = [f"**{markdown(summary.closing_line(result))}**"]
+    sections = [f"**{markdown(summary.closing_line(result, context.verdict))}**"]
     for table in result.tables:
         sections += [_headline(table), _table(checks_grid(table))]
     if result.defects:
-        sections += ["## Defects", _table(defects_grid(result))]
+        sections += ["## Defects", _table(defects_grid(result, context))]
     if hidden := summary.hidden_defects(result):
         sections.append(markdown(hidden))
     sections += _list("Not checked", summary.not_looked_at(result))
+    if context.verdict is not None:
+        sections += _list("Gate", reason_lines(context.verdict))
+        sections += _list("Gone", gone_lines(context.verdict))
     sections += _list("Notes", summary.coverage_notes(result))
     sections += _list("What to do", summary.remedies(result))
     return "\n\n".join(sections) + "\n"

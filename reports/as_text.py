@@ -6,26 +6,31 @@ from collections.abc import Iterable
 from tabulate import tabulate
 
 from reports import plan_sections, summary
+from reports.context import NO_CONTEXT, ReportContext
 from reports.escaping import printable
 from reports.grids import Grid, checks_grid, defects_grid
 from reports.quantities import size
 from reports.redaction import redact_result
+from reports.standing import gone_lines, reason_lines
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult, TableResult
 
 
-def render(result: RunResult, *, redact: bool = False) -> str:
+def render(result: RunResult, *, redact: bool = False, context: ReportContext = NO_CONTEXT) -> str:
     if redact:
         result = redact_result(result)
     sections = [_headline(table) + "\n" + _table(checks_grid(table)) for table in result.tables]
     if result.defects:
-        sections.append("Defects\n" + _table(defects_grid(result)))
+        sections.append("Defects\n" + _table(defects_grid(result, context)))
     if hidden := summary.hidden_defects(result):
         sections.append(hidden)
     sections += _list("Not checked", summary.not_looked_at(result))
+    if context.verdict is not None:
+        sections += _list("Gate", reason_lines(context.verdict))
+        sections += _list("Gone", gone_lines(context.verdict))
     sections += _list("Notes", summary.coverage_notes(result))
     sections += _list("What to do", summary.remedies(result))
-    sections.append(summary.closing_line(result))
+    sections.append(summary.closing_line(result, context.verdict))
     return "\n\n".join(sections) + "\n"
 
 
@@ -36,6 +41,8 @@ def render_plan(plan: CheckPlan) -> str:
         lines = [plan_sections.headline(table), *_bullets(plan_sections.scan_lines(table))]
         if table.indexes:
             lines += ["", _table(plan_sections.indexes_grid(table))]
+        if table.constraints:
+            lines += ["", _table(plan_sections.constraints_grid(table))]
         sections.append("\n".join(lines))
         sections += _list("Notes", plan_sections.notes(table))
     sections += _list("Walked through by the database itself", plan_sections.own_indexes(plan))

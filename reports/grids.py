@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from reports.context import NO_CONTEXT, ReportContext
 from reports.entry_cells import entry_cells, fields, hex_cell
 from reports.escaping import column_name, printable
 from reports.quantities import count
+from reports.standing import standing_words
 from reports.summary import not_compared, status_words
 from reports.truncation import truncate
 from scrub.model.defect import Defect
@@ -40,6 +42,10 @@ def checks_grid(table: TableResult) -> Grid:
         columns.append(("check", lambda outcome: printable(outcome.check)))
     columns += [
         ("index", lambda outcome: printable(outcome.index or "-")),
+    ]
+    if any(outcome.constraint for outcome in checks):
+        columns.append(("constraint", lambda outcome: printable(outcome.constraint or "-")))
+    columns += [
         ("status", _status),
         ("snapshot", lambda outcome: printable(outcome.snapshot or "-")),
         ("rows", lambda outcome: count(outcome.rows)),
@@ -53,16 +59,16 @@ def checks_grid(table: TableResult) -> Grid:
     return _grid(columns, checks)
 
 
-def defects_grid(result: RunResult) -> Grid:
-    """One line per defect: where it is, and what differs."""
-    defects = result.defects
+def defects_grid(result: RunResult, context: ReportContext = NO_CONTEXT) -> Grid:
+    """One line per defect: where it is, what differs, and how it stands if it was judged."""
+    defects, judged = result.defects, context.judged()
     columns: list[tuple[str, Callable[[Defect], str]]] = [("kind", lambda defect: defect.kind)]
     if len(result.tables) > 1:
         columns.append(("table", lambda defect: printable(defect.table)))
-    columns += [
-        ("index", lambda defect: printable(defect.index or "-")),
-        ("primary key", lambda defect: fields(defect.primary_key)),
-    ]
+    columns.append(("index", lambda defect: printable(defect.index or "-")))
+    if any(defect.constraint for defect in defects):
+        columns.append(("constraint", lambda defect: printable(defect.constraint or "-")))
+    columns.append(("primary key", lambda defect: fields(defect.primary_key)))
     if not all(defect.column for defect in defects):  # of values, there is nothing to compare
         columns += [
             ("index key", _index_key),
@@ -75,6 +81,9 @@ def defects_grid(result: RunResult) -> Grid:
         columns.append(("file", lambda defect: printable(defect.file or "-")))
     if any(defect.detail for defect in defects):
         columns.append(("detail", lambda defect: printable(truncate(defect.detail))))
+    if context.verdict is not None:  # whoever waives a defect names it by its id
+        columns.append(("standing", lambda defect: standing_words(judged.get(defect.id))))
+        columns.append(("id", lambda defect: defect.id))
     return _grid(columns, defects)
 
 

@@ -6,15 +6,20 @@ from collections.abc import Iterable, Iterator
 from reports.escaping import column_name, printable
 from reports.grids import Grid
 from reports.quantities import count, counted, size
-from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
+from scrub.model.plan import CheckPlan, ConstraintPlan, IndexPlan, Side, TablePlan, Way
 from scrub.model.table import DATABASE_PATH
 
 
 def headline(plan: TablePlan) -> str:
     served = [counted(len(plan.indexes), "index", "indexes")] if plan.indexes else []
     served += [f"the {one.check} check" for one in plan.whole]
+    riding = sum(1 for one in plan.constraints if one.way is Way.SCAN)
+    served += [counted(riding, "constraint")] if riding else []
     snapshot = printable(plan.side.facts.snapshot.label)
-    return f"{printable(plan.table.name)} at {snapshot}: one scan for {' and '.join(served)}"
+    name = printable(plan.table.name)
+    if not served:
+        return f"{name} at {snapshot}: {counted(len(plan.constraints), 'constraint')}"
+    return f"{name} at {snapshot}: one scan for {' and '.join(served)}"
 
 
 def scan_lines(plan: TablePlan) -> Iterator[str]:
@@ -46,12 +51,23 @@ def indexes_grid(plan: TablePlan) -> Grid:
     )
 
 
+def constraints_grid(plan: TablePlan) -> Grid:
+    """How each constraint is checked."""
+    return Grid(
+        headers=("constraint", "kind", "columns", "refers to", "way", "why"),
+        rows=tuple(_constraint_row(one) for one in plan.constraints),
+    )
+
+
 def notes(plan: TablePlan) -> Iterator[str]:
     of_checks = (note for one in plan.whole for note in one.notes)
     yield from map(printable, (*plan.notes, *of_checks))
     for index in plan.indexes:
         for note in index.notes:
             yield f"{printable(index.index.name)}: {printable(note)}"
+    for one in plan.constraints:
+        for note in one.notes:
+            yield f"{printable(one.constraint.name)}: {printable(note)}"
 
 
 def own_indexes(plan: CheckPlan) -> Iterator[str]:
@@ -62,7 +78,7 @@ def own_indexes(plan: CheckPlan) -> Iterator[str]:
 
 def not_checked(plan: CheckPlan) -> Iterator[str]:
     for part in plan.not_checked:
-        name = part.table if part.index is None else f"{part.table}.{part.index}"
+        name = ".".join(filter(None, (part.table, part.index or part.constraint)))
         status = "incomplete" if part.incomplete else "not applicable"
         yield f"{printable(name)} ({printable(part.check)}), {status}: {printable(part.reason)}"
 
@@ -77,6 +93,17 @@ def _index_row(plan: IndexPlan) -> tuple[str, ...]:
         side.engine,
         printable(side.reason),
         _columns(side.columns),
+    )
+
+
+def _constraint_row(plan: ConstraintPlan) -> tuple[str, ...]:
+    return (
+        printable(plan.constraint.name),
+        plan.constraint.kind,
+        _columns(plan.columns),
+        printable(plan.parent.label) if plan.parent else "",
+        plan.way,
+        printable(plan.reason),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from reports.escaping import json_ready
 from scrub.model.defect import Defect, Value
-from scrub.model.plan import CheckPlan, IndexPlan, Side, TablePlan
+from scrub.model.plan import CheckPlan, ConstraintPlan, IndexPlan, Side, TablePlan
 from scrub.model.result import CheckOutcome, RunResult, TableResult, worst
 from scrub.model.table import DATABASE_PATH
 
@@ -31,11 +31,17 @@ def run_record(result: RunResult) -> Record:
         "started_at": _instant(result.started_at),
         "seconds": round(result.seconds, 3),
         "seconds_starting": round(result.seconds_starting, 3),
+        "where": result.where,
+        "redacted": result.redacted,
+        "definitions": {
+            table: definition.as_record() for table, definition in result.definitions.items()
+        },
     }
 
 
 def totals_record(result: RunResult) -> Record:
     return {
+        "checks_total": len(result.outcomes),
         "defects_shown": len(result.defects),
         "defects_total": result.defects_total,
         "unnamed_total": result.unnamed_total,
@@ -103,6 +109,8 @@ def defect_record(defect: Defect) -> Record:
         "value_hex": defect.value_hex,
         "column": defect.column,
         "file": defect.file,
+        "stored_type": defect.stored_type,
+        "row_digest": defect.row_digest,
         "snapshot": defect.snapshot,
         "detail": defect.detail,
     }
@@ -118,6 +126,7 @@ def plan_record(plan: CheckPlan) -> Record:
                 "table": part.table,
                 "check": part.check,
                 "index": part.index,
+                "constraint": part.constraint,
                 "status": "incomplete" if part.incomplete else "not_applicable",
                 "reason": part.reason,
             }
@@ -153,6 +162,19 @@ def _table_plan_record(plan: TablePlan) -> Record:
         ],
         "notes": [*plan.notes, *(note for one in plan.whole for note in one.notes)],
         "indexes": [_index_plan_record(index) for index in plan.indexes],
+        "constraints": [_constraint_plan_record(one) for one in plan.constraints],
+    }
+
+
+def _constraint_plan_record(plan: ConstraintPlan) -> Record:
+    return {
+        "constraint": plan.constraint.name,
+        "kind": plan.constraint.kind,
+        "way": plan.way,
+        "way_reason": plan.reason,
+        "columns": list(plan.columns),
+        "parent": None if plan.parent is None else plan.parent.label,
+        "notes": list(plan.notes),
     }
 
 

@@ -14,7 +14,8 @@ REDACTED_DIFFERS = "[redacted, differs]"
 
 def redact_result(result: RunResult) -> RunResult:
     """The same result with every defect redacted."""
-    return replace(result, defects=tuple(redact_defect(defect) for defect in result.defects))
+    defects = tuple(redact_defect(defect) for defect in result.defects)
+    return replace(result, defects=defects, redacted=True)
 
 
 def redact_defect(defect: Defect) -> Defect:

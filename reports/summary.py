@@ -4,8 +4,11 @@
 from collections.abc import Iterator, Mapping
 
 from reports.escaping import column_name, printable
+from reports.gaps import gaps, outcome_name
 from reports.quantities import count, counted, rate
+from reports.standing import decision_line
 from reports.truncation import truncate
+from scrub.model.gate import Verdict
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
 EXIT_MEANINGS: Mapping[int, str] = {
@@ -33,12 +36,6 @@ def not_compared(outcome: CheckOutcome) -> str | None:
     return f"not compared: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
-def outcome_name(table: TableResult, outcome: CheckOutcome) -> str:
-    """How a check is called in a list: `orders.by_email`, or `orders` for the whole table."""
-    name = table.table if outcome.index is None else f"{table.table}.{outcome.index}"
-    return printable(name if outcome.check == "index" else f"{name} ({outcome.check})")
-
-
 def snapshot_phrase(table: TableResult) -> str:
     """What follows a table's name in a headline: the snapshot it was read at, if it was."""
     return ", not read" if table.snapshot == "not read" else f" at {table.snapshot}"
@@ -55,21 +52,7 @@ def rows_read(result: RunResult) -> int:
 
 def not_looked_at(result: RunResult) -> Iterator[str]:
     """One line for everything that this run says nothing about, and why."""
-    if not result.outcomes:
-        yield "nothing was checked"
-    for table in result.tables:
-        for outcome in table.checks:
-            name = outcome_name(table, outcome)
-            if outcome.is_incomplete:
-                how = "error" if outcome.error else "incomplete"
-                reason = outcome.reason or "no reason was given"
-                yield f"{name}, {how}: {printable(truncate(reason))}"
-            elif outcome.status is Status.NOT_APPLICABLE:
-                yield f"{name}, not applicable: {printable(truncate(outcome.reason or ''))}"
-            if outcome.undecided:
-                differences = counted(outcome.undecided, "undecided difference")
-                what = "which data that was not read, or that proves nothing, could explain"
-                yield f"{name}: {differences}, {what}"
+    return (gap.text for gap in gaps(result))
 
 
 def coverage_notes(result: RunResult) -> Iterator[str]:
@@ -126,16 +109,17 @@ def hidden_defects(result: RunResult) -> str | None:
     )
 
 
-def closing_line(result: RunResult) -> str:
-    """Status, counts, speed, and what the exit code means."""
+def closing_line(result: RunResult, verdict: Verdict | None = None) -> str:
+    """Status, counts, speed, and what the exit code means, or what a gate decided."""
     rows = rows_read(result)
     ignored = sum(len(outcome.ignored) for outcome in result.outcomes)
     apart = f" ({counted(ignored, 'column')} of indexes not compared)" if ignored else ""
     starting = f", after {result.seconds_starting:,.1f} s in which Spark started"
+    ending = f"exit code {result.exit_code} ({exit_meaning(result)})"
     return (
         f"{status_words(result.status, incomplete=result.is_incomplete)}: "
         f"{found_in_all(result)} in {counted(len(result.outcomes), 'check')}{apart}; "
         f"{counted(rows, 'row')} in {result.seconds:,.1f} s ({rate(rows, result.seconds)})"
         f"{starting if result.seconds_starting >= _WORTH_TELLING else ''}; "
-        f"exit code {result.exit_code} ({exit_meaning(result)})"
+        f"{ending if verdict is None else decision_line(verdict)}"
     )

@@ -7,7 +7,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from checks.columns.diagnosis import Collect, raising_row, reading_fails
+from checks.columns.diagnosis import Collect, expressions_of, raising_row, reading_fails
 from checks.failures import Failure, part_not_read, reason_for
 from checks.numbering import Relation, Slot
 from checks.parts import Part
@@ -55,11 +55,15 @@ class Culprits:
             for relation in tables.values():
                 if slot not in relation.slots or relation.is_native:
                     continue
-                raised = raising_row(self.rows_of(relation), slot, self.salt, self.collect)
+                raised = raising_row(
+                    self.rows_of(relation),
+                    slot.table.table,
+                    expressions_of(slot),
+                    self.salt,
+                    self.collect,
+                )
                 if raised is not None:
-                    row = ", ".join(f"{name}={value}" for name, value in raised.row.items())
-                    self.unread.slots[slot.number] = (
-                        f"an expression of {slot.label} raises {raised.reason} for the row {row}"
-                    )
+                    told = f"an expression of {slot.label} {raised.told}"
+                    self.unread.slots[slot.number] = told
                     return True
         return False

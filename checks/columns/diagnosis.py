@@ -14,6 +14,7 @@ from checks.numbering import Slot
 from scrub.codec.digest import Salt
 from scrub.codec.json_values import from_text
 from scrub.model.defect import Value
+from scrub.model.table import Table
 from scrub.spark.collecting import translated
 from scrub.spark.digest import bucket_of
 from scrub.spark.expected_values import expected_value, is_covered
@@ -34,6 +35,11 @@ class Raised:
     row: dict[str, Value]
     reason: str
 
+    @property
+    def told(self) -> str:
+        row = ", ".join(f"{name}={value}" for name, value in self.row.items())
+        return f"raises {self.reason} for the row {row}"
+
 
 def reading_fails(rows_of: Callable[[], DataFrame], collect: Collect) -> Failure | None:
     """What reading every column of a relation fails with, if it does."""
@@ -46,27 +52,33 @@ def reading_fails(rows_of: Callable[[], DataFrame], collect: Collect) -> Failure
     return None
 
 
-def raising_row(rows: DataFrame, slot: Slot, salt: Salt, collect: Collect) -> Raised | None:
-    """The row for which an index's expressions raise, if there is one: found by halving."""
-    bucket = bucket_of(primary_key_of(slot.table.table), salt, _SEARCH_BITS)
+def expressions_of(slot: Slot) -> list[Column]:
+    """What has to be evaluated for every row of a table because of an index."""
+    values: list[Column] = [is_covered(slot.index, slot.table.where)]
+    return values + [expected_value(column) for column in slot.index.entry if column.is_expression]
+
+
+def raising_row(
+    rows: DataFrame, table: Table, values: Sequence[Column], salt: Salt, collect: Collect
+) -> Raised | None:
+    """The row of a table for which expressions raise, if there is one: found by halving."""
+    bucket = bucket_of(primary_key_of(table), salt, _SEARCH_BITS)
     numbered = rows.withColumn("__bucket", bucket)
     low, high = 0, 1 << _SEARCH_BITS
-    reason = _evaluation_fails(numbered, slot, collect)
+    reason = _evaluation_fails(numbered, values, collect)
     if reason is None:
         return None
     while high - low > 1:
         middle = (low + high) // 2
         within = (F.col("__bucket") >= low) & (F.col("__bucket") < middle)
-        if _evaluation_fails(numbered.where(within), slot, collect):
+        if _evaluation_fails(numbered.where(within), values, collect):
             high = middle
         else:
             low = middle
-    return Raised(_key_of(numbered.where(F.col("__bucket") == low), slot, collect), reason)
+    return Raised(_key_of(numbered.where(F.col("__bucket") == low), table, collect), reason)
 
 
-def _evaluation_fails(rows: DataFrame, slot: Slot, collect: Collect) -> str | None:
-    values: list[Column] = [is_covered(slot.index, slot.table.where)]
-    values += [expected_value(column) for column in slot.index.entry if column.is_expression]
+def _evaluation_fails(rows: DataFrame, values: Sequence[Column], collect: Collect) -> str | None:
     try:
         collect(rows.agg(*(F.count(value) for value in values)))
     except PySparkException as error:
@@ -74,8 +86,7 @@ def _evaluation_fails(rows: DataFrame, slot: Slot, collect: Collect) -> str | No
     return None
 
 
-def _key_of(rows: DataFrame, slot: Slot, collect: Collect) -> dict[str, Value]:
-    table = slot.table.table
+def _key_of(rows: DataFrame, table: Table, collect: Collect) -> dict[str, Value]:
     texts = [as_text(named(name), table.column(name).type) for name in table.primary_key]
     (found, *_) = collect(rows.select(*texts).limit(1))
     return {

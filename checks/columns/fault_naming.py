@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Naming what a check of whole tables counted: the jobs, and their rows as defects."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from checks.check import TableCheck
-from checks.fault_rows import FAULT_SCHEMA, FaultySplit, NamingSpec, name_faults
+from checks.fault_rows import FAULT_SCHEMA, FaultySplit, NamingSpec, name_faults, row_columns
 from checks.numbering import Relation
 from checks.part_faults import PartFaults
 from checks.parts import Part
 from checks.specs import rows_looked_at
 from checks.task_sums import TASKS_PER_CORE
 from scrub.codec.json_values import from_text
-from scrub.model.defect import Defect, DefectKind
+from scrub.model.defect import Defect, DefectKind, Value
+from scrub.model.table import Column, Table
 from scrub.spark.session import parallelism
 from scrub.spark.tasks import run_each
 
@@ -60,6 +63,8 @@ def faults_of_splits(
         look=check.look(table),
         looked_at=rows_looked_at(relation.table),
         key=tuple(map(table.column, table.primary_key)),
+        shown=check.shown(table),
+        row=row_columns(table),
         storage_options=relation.side.facts.storage_options,
     )
     return run_each(spark, tasks, partial(name_faults, spec=spec, limit=limit), FAULT_SCHEMA)
@@ -70,18 +75,16 @@ def in_order(faults: DataFrame, limit: int | None) -> DataFrame:
     return ordered if limit is None else ordered.limit(limit)
 
 
-def to_defect(row: Row, relation: Relation, part: Part | None) -> Defect:
+def to_defect(row: Row, check: TableCheck, relation: Relation, part: Part | None) -> Defect:
     """A row of FAULT_SCHEMA as the model's defect.
 
-    Where the key does not tell which row it is, the file and the row's place in it do.
+    Where the key does not tell which row it is, the file and the row's place in it do, and the
+    digest of the row stands for it in the defect's id.
     """
     table, texts = relation.table.table, row["primary_key"]
     key = None
     if texts is not None:
-        key = {
-            name: from_text(text, table.column(name).type)
-            for name, text in zip(table.primary_key, texts, strict=True)
-        }
+        key = _values(map(table.column, table.primary_key), texts)
     file, detail = None, row["detail"]
     if part is not None and key is None:
         file = _file_of(part)
@@ -89,7 +92,7 @@ def to_defect(row: Row, relation: Relation, part: Part | None) -> Defect:
     elif part is not None and key is not None and None in key.values():
         file = f"{part.name}, row {row['place'] + 1}"
         detail = f"{detail}: {file}"
-    return Defect(
+    defect = Defect(
         kind=DefectKind(row["kind"]),
         table=table.name,
         index=None,
@@ -102,11 +105,37 @@ def to_defect(row: Row, relation: Relation, part: Part | None) -> Defect:
         value_hex=row["value_hex"],
         column=row["column"],
         file=file,
+        stored_type=row["stored_type"],
+        row_digest=_row_digest(row["row"], table) if key is not None else None,
     )
+    return check.dressed(defect, _values(check.shown(table), row["shown"] or ()))
 
 
-def misfit_defects(relation: Relation, misfits: Mapping[str, str]) -> Iterator[Defect]:
+def _values(columns: Iterable[Column], texts: Sequence[str | None]) -> dict[str, Value]:
+    return {c.name: from_text(text, c.type) for c, text in zip(columns, texts, strict=False)}
+
+
+def _row_digest(texts: Sequence[str | None] | None, table: Table) -> str | None:
+    """The same for the same row, whoever read it; a column that is NULL, or is not there, is alike.
+
+    Texts of one value may differ between engines, the values that reports show for them do not.
+    """
+    if texts is None:
+        return None
+    values = {
+        column.name: from_text(text, column.type)
+        for column, text in zip(row_columns(table), texts, strict=True)
+        if text is not None
+    }
+    told = json.dumps(values, sort_keys=True, ensure_ascii=False)
+    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def misfit_defects(
+    check: TableCheck, relation: Relation, misfits: Mapping[str, str]
+) -> Iterator[Defect]:
     """Columns that a whole relation holds in another type."""
+    stored = relation.side.facts.columns
     for column, reason in sorted(misfits.items()):
         row = Row(
             kind=DefectKind.INVALID_ENCODING.value,
@@ -114,8 +143,11 @@ def misfit_defects(relation: Relation, misfits: Mapping[str, str]) -> Iterator[D
             detail=reason,
             primary_key=None,
             value_hex=None,
+            stored_type=str(stored.get(column) or "another type"),
+            row=None,
+            shown=None,
         )
-        yield to_defect(row, relation, None)
+        yield to_defect(row, check, relation, None)
 
 
 def _file_of(part: Part) -> str:

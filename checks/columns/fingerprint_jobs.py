@@ -13,7 +13,7 @@ from checks.index_check import beside_primary_key
 from checks.numbering import Relation, Slot
 from checks.parts import Part, pack
 from checks.scan_spec import ACTUAL, EXPECTED, ScanSpec
-from checks.specs import is_looked_at, scan_spec
+from checks.specs import Looks, is_looked_at, scan_spec
 from checks.task_sums import SUMS_SCHEMA, TASKS_PER_CORE, added_up
 from scrub.codec.digest import Salt
 from scrub.spark.expected_values import expected_value, is_covered, type_of
@@ -24,12 +24,12 @@ from scrub.stores.base import ReadableStore
 
 
 def fingerprint_splits_natively(
-    spark: SparkSession, parts: Sequence[Part], slots: frozenset[int], salt: Salt
+    spark: SparkSession, parts: Sequence[Part], slots: frozenset[int], salt: Salt, looks: Looks
 ) -> DataFrame:
     """Sums over the native parts and a report on each, as SUMS_SCHEMA."""
     tasks = pack(parts, TASKS_PER_CORE * parallelism(spark))
     relations = {part.relation.number: part.relation for part in parts}
-    specs = {number: scan_spec(relation, slots, salt) for number, relation in relations.items()}
+    specs = {number: scan_spec(of, slots, salt, looks) for number, of in relations.items()}
     sums = run_each(spark, tasks, partial(fingerprint_splits, specs=specs), SUMS_SCHEMA)
     return added_up(sums, spark, len(tasks) * _bytes_of_sums(specs))
 

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which indexes a session cannot judge, because expressions or times mean something else in it."""
+"""Which indexes and constraints a session cannot judge, because they mean something else in it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import SparkSession
 
-from checks.registry import INDEX
+from checks.registry import CONSTRAINT, INDEX
 from scrub.catalog.dependence import (
     cased_expressions,
     depends_on_casing,
     depends_on_zone,
     zoned_in_spark,
 )
-from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, TablePlan
+from scrub.model.plan import CheckPlan, ConstraintPlan, IndexPlan, NotChecked, TablePlan, Way
 from scrub.model.relation import RelationFacts
 from scrub.model.types import TypeName
 from scrub.spark.casing import OF_A_LANGUAGE, WHAT_TO_DO, goes_by_a_language
@@ -47,8 +47,13 @@ def judged_in(plan: CheckPlan, around: Surroundings) -> CheckPlan:
     tables: list[TablePlan] = []
     refused: list[NotChecked] = []
     for table in plan.tables:
+        unsound = {one.constraint.name: _unsound(table, one, around) for one in table.constraints}
+        refused += [_refused_constraint(table, name, why) for name, why in unsound.items() if why]
+        kept = tuple(one for one in table.constraints if not unsound[one.constraint.name])
+        table = replace(table, constraints=kept)  # noqa: PLW2901
         if table.pairs is not None:  # bytes mean the same everywhere
-            tables.append(table)
+            if table.indexes or table.whole or kept:
+                tables.append(table)
             continue
         reasons = {one.index.name: _reason(table, one, around) for one in table.indexes}
         refused += [_refused(table, name, why) for name, why in reasons.items() if why]
@@ -58,7 +63,7 @@ def judged_in(plan: CheckPlan, around: Surroundings) -> CheckPlan:
         if table.whole and (why := _where_reason(table, around)):
             refused += [_refused(table, None, why, one.check) for one in table.whole]
             left = replace(left, whole=())
-        if left.indexes or left.whole:
+        if left.indexes or left.whole or left.constraints:
             tables.append(left)
     return replace(plan, tables=tuple(tables), not_checked=(*plan.not_checked, *refused))
 
@@ -72,6 +77,36 @@ def _refused(table: TablePlan, index: str | None, why: str, check: str = INDEX.n
         incomplete=True,
         snapshot=table.side.facts.snapshot.label,
     )
+
+
+def _refused_constraint(table: TablePlan, name: str, why: str) -> NotChecked:
+    return replace(_refused(table, None, why, CONSTRAINT.name), constraint=name)
+
+
+def _unsound(table: TablePlan, one: ConstraintPlan, around: Surroundings) -> str | None:
+    """Why a constraint would be judged by another meaning, if it would."""
+    if reason := _where_reason(table, around):
+        return reason
+    if one.way is not Way.SQL:
+        return None
+    of_parent = [one.parent.facts] if one.parent is not None else []
+    zone, condition = table.table.time_zone, one.constraint.condition
+    zoned = condition is not None and depends_on_zone(condition, table.table.types)
+    instants = [
+        facts
+        for facts, names in ((table.side.facts, one.columns), *((of, ()) for of in of_parent))
+        if _holds_instants(facts, names or tuple(facts.columns))
+    ]
+    with_text = any(facts.times_as_text for facts in instants)
+    if (zoned or with_text) and not same_zone(around.time_zone, zone):
+        return _other_zone(around.time_zone, zone)
+    if condition is not None and depends_on_casing(condition) and around.by_language():
+        return f"{OF_A_LANGUAGE}: {WHAT_TO_DO}"
+    by_clock = [facts for facts in instants if facts.times_by_clock]
+    # A key is compared with itself, unless its parent is read another way.
+    if condition is None and (not of_parent or len(by_clock) == len(of_parent) + 1):
+        return None
+    return _clocks_differ(by_clock, zone, around) if by_clock else None
 
 
 def _reason(table: TablePlan, one: IndexPlan, around: Surroundings) -> str | None:
@@ -116,7 +151,13 @@ def _reason_of_clocks(
     # The same shift on both sides is none, unless an expression looks at the clock.
     if not by_clock or (len(by_clock) > 1 and not zoned):
         return None
-    zone, of_jvm = table.table.time_zone, around.clocks()
+    return _clocks_differ(by_clock, table.table.time_zone, around)
+
+
+def _clocks_differ(
+    by_clock: Sequence[RelationFacts], zone: str, around: Surroundings
+) -> str | None:
+    of_jvm = around.clocks()
     if of_jvm is not None and same_zone(of_jvm, zone):
         return None
     relations = ", ".join(facts.relation for facts in by_clock)
@@ -131,9 +172,13 @@ def _with_instants(table: TablePlan, one: IndexPlan) -> Iterator[RelationFacts]:
     """The relations of which the check of this index reads instants."""
     of_table = INDEX.columns(table.table, [one.index], table.where)
     for facts, names in ((table.side.facts, of_table), (one.side.facts, one.side.columns)):
-        types = (facts.columns.get(name) for name in names)
-        if any(of is not None and of.name is TypeName.TIMESTAMP for of in types):
+        if _holds_instants(facts, names):
             yield facts
+
+
+def _holds_instants(facts: RelationFacts, names: Sequence[str]) -> bool:
+    types = (facts.columns.get(name) for name in names)
+    return any(of is not None and of.name is TypeName.TIMESTAMP for of in types)
 
 
 def same_zone(one: str, other: str) -> bool:

@@ -39,6 +39,8 @@ from checks.registry import table_checks
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
 from checks.source import Decided, Named, Reading
+from checks.specs import Looks
+from checks.table_look import TableLook
 from checks.unread import Unread
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
@@ -65,7 +67,9 @@ class ColumnSource:
         self.unread = Unread()
         self.by_tasks = settings.engine is Engine.NATIVE  # Spark's own reader is not used
         planned = {one.check for table in plan.tables for one in table.whole}
-        self.riding = {check.name: self._riding(check) for check in table_checks(planned)}
+        self.riding: dict[str, TableCheckRun] = {}
+        for check in table_checks(planned):
+            self.riding[check.name] = self._riding(check)
 
     def _riding(self, check: TableCheck) -> TableCheckRun:
         looked_at = (r for r in self.relations if r.is_table and r.table.of_check(check.name))
@@ -84,8 +88,18 @@ class ColumnSource:
 
     def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> DataFrame:
         if parts[0].relation.is_native:
-            return fingerprint_splits_natively(self.spark, parts, slots, self.state.salt)
+            return fingerprint_splits_natively(
+                self.spark, parts, slots, self.state.salt, self._looks()
+            )
         return fingerprint_by_sql(self.spark, parts, self.stores, slots, self.state.salt)
+
+    def _looks(self) -> Looks:
+        looks: dict[int, dict[str, TableLook]] = {}
+        for name, riding in self.riding.items():
+            for relation in riding.relations:
+                look = riding.check.look(relation.table.table)
+                looks.setdefault(relation.number, {})[name] = look
+        return looks
 
     def look_beside(self, shown: ShownDefects, found: Mapping[int, SlotFindings]) -> None:  # noqa: ARG002
         for riding in self.riding.values():

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of whole tables where Spark reads: faults by conditions, types by the schema."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from checks.check import SqlFault, TableCheck
+from checks.fault_rows import row_columns
 from checks.numbering import Relation
 from checks.part_faults import PartFaults
 from checks.specs import is_looked_at
@@ -59,16 +62,16 @@ class SqlLook:
 
     def named(self, rows: DataFrame) -> DataFrame:
         """A row for each fault, as checks.fault_rows.FAULT_SCHEMA."""
-        table, readable = self.relation.table.table, {column.name for column in self.columns}
-        key = [
-            as_text(named(name), table.column(name).type) if name in readable else F.lit(None)
-            for name in table.primary_key
-        ]
+        table, readable = self.relation.table.table, {c.name for c in self.columns_to_name}
+        key = [_text_of(table.column(name), readable) for name in table.primary_key]
+        row = F.array(*(_text_of(column, readable) for column in row_columns(table)))
+        keyless = reduce(or_, (text.isNull() for text in key))
         found = [F.when(of.condition, _described(of)) for of in self.faults]
         return (
             rows.where(is_looked_at(self.relation.table.where))
             .select(
-                F.array(*(text.cast("string") for text in key)).alias("primary_key"),
+                F.array(*key).alias("primary_key"),
+                F.when(keyless, row).alias("row"),
                 F.explode(F.array_compact(F.array(*found))).alias("fault"),
             )
             .select(
@@ -79,8 +82,24 @@ class SqlLook:
                 "primary_key",
                 "fault.detail",
                 F.lit(None).cast("string").alias("value_hex"),
+                F.lit(None).cast("string").alias("stored_type"),
+                "row",
+                "fault.shown",
             )
         )
+
+    @property
+    def columns_to_name(self) -> tuple[Column, ...]:
+        """What `named` reads: also what identifies a row whose key does not."""
+        facts, looked_at = self.relation.side.facts, {column.name for column in self.columns}
+        others = [
+            column
+            for column in row_columns(self.relation.table.table)
+            if column.name not in looked_at
+            and (stored := facts.columns.get(column.name)) is not None
+            and widens(stored, column.type)
+        ]
+        return (*self.columns, *others)
 
 
 def misfits_of(check: TableCheck, relation: Relation) -> dict[str, str]:
@@ -94,9 +113,22 @@ def misfits_of(check: TableCheck, relation: Relation) -> dict[str, str]:
     return found
 
 
+def _text_of(column: Column, readable: Collection[str]) -> Expression:
+    if column.name not in readable:
+        return F.lit(None).cast("string")
+    return as_text(named(column.name), column.type).cast("string")
+
+
 def _described(fault: SqlFault) -> Expression:
     return F.struct(
         F.lit(fault.kind.value).alias("kind"),
         F.lit(fault.subject).alias("column"),
         F.lit(fault.detail).alias("detail"),
+        _texts(fault.shown).alias("shown"),
     )
+
+
+def _texts(columns: Sequence[Column]) -> Expression:
+    """The values of some columns as text; what cannot be shown does not cost the others."""
+    texts = [as_text(named(column.name), column.type).cast("string") for column in columns]
+    return F.array(*texts) if texts else F.expr("CAST(array() AS array<string>)")

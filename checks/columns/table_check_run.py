@@ -30,6 +30,7 @@ from checks.riding import Reports
 from checks.source import Reading
 from checks.unread import Unread
 from scrub.model.defect import Defect
+from scrub.model.table import Column
 from scrub.spark.collecting import translated
 
 
@@ -79,7 +80,7 @@ class TableCheckRun:
         while parts := self.unread.readable(self._parts_of(relation)):
             try:
                 with translated():
-                    rows = self._frame(look, parts)
+                    rows = self._frame(look, look.columns, parts)
                 (counted,) = self.reading.jobs.rows(look.counted(rows))
             except FAILURES as error:
                 if self.unread.set_aside(part_not_read(error, parts)):
@@ -92,10 +93,10 @@ class TableCheckRun:
     def _reason(self, error: Failure) -> str:
         return reason_for(error, self.reading.settings.redact)
 
-    def _frame(self, look: SqlLook, parts: Sequence[Part]) -> DataFrame:
+    def _frame(self, look: SqlLook, columns: Sequence[Column], parts: Sequence[Part]) -> DataFrame:
         facts, reading = look.relation.side.facts, self.reading
         splits = [split for part in parts for split in part.splits]
-        return reading.stores[facts.store].frame(reading.spark, facts, look.columns, splits)
+        return reading.stores[facts.store].frame(reading.spark, facts, columns, splits)
 
     def _parts_of(self, relation: Relation) -> list[Part]:
         return [part for part in self.parts if part.relation.number == relation.number]
@@ -149,20 +150,21 @@ class TableCheckRun:
             frame = faults_of_splits(self.reading.spark, self.check, relation, faulty, limit)
         else:
             look = SqlLook.of(self.check, relation)
-            yield from misfit_defects(relation, look.misfits)
+            yield from misfit_defects(self.check, relation, look.misfits)
             if not faulty[0][1].counts:
                 return
             with translated():
-                rows = self._frame(look, self.unread.readable(self._parts_of(relation)))
+                parts = self.unread.readable(self._parts_of(relation))
+                rows = self._frame(look, look.columns_to_name, parts)
             frame = look.named(rows)
         ordered = in_order(frame, limit)
-        parts = {part.number: part for part in self._parts_of(relation)}
+        of_number = {part.number: part for part in self._parts_of(relation)}
         jobs = self.reading.jobs
         for row in jobs.each(ordered) if limit is None else jobs.rows(ordered):
             if row["kind"] is None:
                 self._note(relation, f"its defects were not named: {row['detail']}")
             else:
-                yield to_defect(row, relation, parts.get(row["part"]))
+                yield to_defect(row, self.check, relation, of_number.get(row["part"]))
 
     def _note(self, relation: Relation, text: str) -> None:
         notes = self.found[relation.table.table.name].notes

@@ -15,6 +15,7 @@ from scrub.codec.kv.faults import Code
 from scrub.codec.kv.layouts import layout_of
 from scrub.codec.kv.pairs import COMPOSITE, INVALID, MISSING, NONCANONICAL, UNEXPECTED
 from scrub.codec.kv.readable import columns_of, key_columns_of, with_checksum_unset
+from scrub.model.constraint import NOT_NULL
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.table import Index
 
@@ -52,7 +53,9 @@ class PairDefects:
             return replace(defect, detail=_wrong_byte(shown))
         column = self.table.kv.columns[shown["slot"]].name
         detail = self._wrong_value(column, Code(shown["code"]), columns.get(column))
-        return replace(defect, column=column, detail=detail)
+        is_null = defect.kind is DefectKind.NULL_VIOLATION and name is None
+        constraint = NOT_NULL if is_null else None
+        return replace(defect, column=column, detail=detail, constraint=constraint)
 
     def of_copies(self, row: Row) -> Defect:
         """A key that is there more than once, as COPIES_SCHEMA."""

@@ -74,25 +74,25 @@ class SparkPairs:
 
     def fingerprints(self) -> DataFrame:
         """Sums over all pairs and a report of each task, as SUMS_SCHEMA."""
-        job = self._together().mapInArrow(partial(fingerprint_pairs, spec=self.spec), SUMS_SCHEMA)
+        job = self.together().mapInArrow(partial(fingerprint_pairs, spec=self.spec), SUMS_SCHEMA)
         size = sum(of.facts.bytes or 0 for of in self.plan.relations)
         tasks = parallelism(self.spark) + size // _PARTITION_BYTES
         return added_up(job, self.spark, tasks * bytes_of_sums(self.spec))
 
     def bad_pairs(self) -> DataFrame:
         """The pairs that are wrong by themselves, as BAD_SCHEMA; each task shows so many."""
-        return self._together().mapInArrow(partial(bad_pairs, spec=self.spec), BAD_SCHEMA)
+        return self.together().mapInArrow(partial(bad_pairs, spec=self.spec), BAD_SCHEMA)
 
     def entries(self, bitmaps: Bitmaps) -> DataFrame:
         """The entries of the chosen buckets, as ENTRY_SCHEMA."""
         task = partial(entries_in_buckets, spec=self.spec, wanted_buckets=bitmaps)
-        return self._together().mapInArrow(task, ENTRY_SCHEMA)
+        return self.together().mapInArrow(task, ENTRY_SCHEMA)
 
     def pairs(self) -> DataFrame:
         """Every pair; where relations keep versions, the latest, without tombstones."""
         return reduce(DataFrame.unionAll, map(self._pairs_of, self.plan.relations))
 
-    def _together(self) -> DataFrame:
+    def together(self) -> DataFrame:
         """The same, with all pairs of a row in one task and in order, where that matters."""
         if not self.spec.by_row:
             return self.pairs()

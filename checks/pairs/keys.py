@@ -84,3 +84,8 @@ def prefixes_of(table: KvTable) -> dict[bytes, str | None]:
         end = put_uvarint(np.uint64(number), False, room, end)
         found[room[:end].tobytes()] = name
     return found
+
+
+def primary_prefix(table: KvTable) -> tuple[bytes, ...]:
+    """What the keys of a table's rows begin with."""
+    return tuple(prefix for prefix, index in prefixes_of(table).items() if index is None)

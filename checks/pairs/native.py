@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,9 @@ from scrub.spark.tasks import run_in_tasks
 from scrub.stores.files.parquet_scan import SplitReader
 from scrub.stores.unreadable import UnreadableSplit
 
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
 Bitmaps = Mapping[int, NDArray[np.uint8]]  # by slot, the buckets to look into
 
 _BATCH_BYTES = 1 << 20
@@ -63,8 +67,8 @@ class _Source:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """What tasks are given."""
+class Work:
+    """What tasks are given: all of it, and each task its number."""
 
     spec: PairSpec
     tasks: Sequence[Sequence[NumberedSplit]]
@@ -92,7 +96,7 @@ class NativePairs:
         spec: PairSpec,
     ) -> None:
         self.spark = spark
-        self.work = _Work(
+        self.work = Work(
             spec,
             spread(splits, TASKS_PER_CORE * parallelism(spark)),
             [_Source(of.keys, of.facts.storage_options) for of in plan.relations],
@@ -101,36 +105,40 @@ class NativePairs:
     def fingerprints(self) -> DataFrame:
         """Sums over the splits and a report on each, as SUMS_SCHEMA."""
         size = len(self.work.tasks) * bytes_of_sums(self.work.spec)
-        return added_up(self._run(_fingerprint, SUMS_SCHEMA), self.spark, size)
+        return added_up(self.run(_fingerprint, SUMS_SCHEMA), self.spark, size)
 
     def bad_pairs(self) -> DataFrame:
         """The pairs that are wrong by themselves, as BAD_SCHEMA; each task shows so many."""
-        return self._run(_bad_pairs, BAD_SCHEMA)
+        return self.run(_bad_pairs, BAD_SCHEMA)
 
     def order(self) -> DataFrame:
         """A report on the order of keys in each split, as SUMS_SCHEMA."""
-        return self._run(_order, SUMS_SCHEMA)
+        return self.run(_order, SUMS_SCHEMA)
 
     def key_digests(self) -> DataFrame:
         """Digests of all keys, as DIGESTS_SCHEMA."""
-        return self._run(_key_digests, DIGESTS_SCHEMA)
+        return self.run(_key_digests, DIGESTS_SCHEMA)
 
     def pairs_of(self, digests: NDArray[np.uint64]) -> DataFrame:
         """The pairs whose keys have some digests."""
-        return self._run(_pairs_of_digests, "key binary, value binary", digests=digests)
+        return self.run(_pairs_of_digests, "key binary, value binary", digests=digests)
 
     def entries(self, bitmaps: Bitmaps) -> DataFrame:
         """All entries of the chosen buckets, as ENTRY_SCHEMA."""
-        return self._run(_entries, ENTRY_SCHEMA, bitmaps=bitmaps)
+        return self.run(_entries, ENTRY_SCHEMA, bitmaps=bitmaps)
 
     def gathered_entries(self, bitmaps: Bitmaps) -> DataFrame:
         """The same, packed for the driver, which sifts them; NULL where they are too many."""
         share = BYTES_MAX // len(self.work.tasks)
-        return self._run(_gather, PACKED_SCHEMA, bitmaps=bitmaps, bytes_max=share)
+        return self.run(_gather, PACKED_SCHEMA, bitmaps=bitmaps, bytes_max=share)
 
-    def _run(
-        self, task: Callable[..., Iterator[pa.RecordBatch]], schema: str, **given: object
+    def run(
+        self,
+        task: Callable[..., Iterator[pa.RecordBatch]],
+        schema: "StructType | str",
+        **given: object,
     ) -> DataFrame:
+        """What a task yields for its number, when it is also told the work and what is given."""
         work = partial(task, work=self.work, **given)
         return run_in_tasks(self.spark, len(self.work.tasks), work, schema)
 
@@ -140,7 +148,7 @@ def bytes_of_sums(spec: PairSpec) -> int:
     return 32 * len(spec.indexes) << spec.bucket_bits
 
 
-def _fingerprint(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
+def _fingerprint(number: int, work: Work) -> Iterator[pa.RecordBatch]:
     scan, reports, room = PairScan(work.spec), [], work.spec.limit
     for numbered in work.tasks[number]:
         before = {slot: sums.copy() for slot, sums in scan.sums.items()}
@@ -160,7 +168,7 @@ def _fingerprint(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
     yield sums_batch(pieces(scan.sums), reports)
 
 
-def _bad_pairs(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
+def _bad_pairs(number: int, work: Work) -> Iterator[pa.RecordBatch]:
     scan, room = PairScan(work.spec), work.spec.limit
     for numbered in work.tasks[number]:
         order = KeyOrder(scan.layout)
@@ -174,7 +182,7 @@ def _bad_pairs(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
                 yield report.as_rows()
 
 
-def _order(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
+def _order(number: int, work: Work) -> Iterator[pa.RecordBatch]:
     reports, room, (layout, _) = [], work.spec.limit, layout_and_indexes(work.spec)
     for numbered in work.tasks[number]:
         report, order = Report(room), KeyOrder(layout)
@@ -189,7 +197,7 @@ def _order(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
     yield sums_batch(pieces({}), reports)
 
 
-def _key_digests(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
+def _key_digests(number: int, work: Work) -> Iterator[pa.RecordBatch]:
     for numbered in work.tasks[number]:
         batches = work.pairs(numbered, work.reader(numbered))
         digests = [digests_of(batch.column("key"), work.spec) for batch in batches]
@@ -198,7 +206,7 @@ def _key_digests(number: int, work: _Work) -> Iterator[pa.RecordBatch]:
 
 
 def _pairs_of_digests(
-    number: int, work: _Work, digests: NDArray[np.uint64]
+    number: int, work: Work, digests: NDArray[np.uint64]
 ) -> Iterator[pa.RecordBatch]:
     for numbered in work.tasks[number]:
         for batch in work.pairs(numbered, work.reader(numbered)):
@@ -237,7 +245,7 @@ def _sifted(entries: pa.Table, salt: Salt) -> pa.Table:
     return entries.filter(pa.array(is_mark | np.isin(key.first, unbalanced(sides))))
 
 
-def _entries(number: int, work: _Work, bitmaps: Bitmaps) -> Iterator[pa.RecordBatch]:
+def _entries(number: int, work: Work, bitmaps: Bitmaps) -> Iterator[pa.RecordBatch]:
     found: list[pa.RecordBatch] = []
     size = 0
     for numbered in work.tasks[number]:
@@ -252,7 +260,7 @@ def _entries(number: int, work: _Work, bitmaps: Bitmaps) -> Iterator[pa.RecordBa
         yield pa.concat_batches(found)
 
 
-def _gather(number: int, work: _Work, bitmaps: Bitmaps, bytes_max: int) -> Iterator[pa.RecordBatch]:
+def _gather(number: int, work: Work, bitmaps: Bitmaps, bytes_max: int) -> Iterator[pa.RecordBatch]:
     kept: dict[int, list[pa.RecordBatch]] = defaultdict(list)
     size = 0
     for batch in _entries(number, work, bitmaps):

@@ -41,6 +41,7 @@ class PinnedPairs:
     relations: tuple[HeldPairs, ...]  # the first holds the rows
     indexes: tuple[Index, ...]  # to be compared with the rows
     physical: bool
+    constraints: bool = False  # whether its rows are decoded to check them
 
     @property
     def snapshot(self) -> str:

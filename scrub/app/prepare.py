@@ -18,8 +18,10 @@ from scrub.spark.session import require_java, spark_session
 from scrub.spark.session_settings import FIRST_COMPILER_ONLY, JAVA_OPTIONS
 
 _COMPILED = (
+    "scrub.codec.digest_sets",
     "scrub.codec.xxh64",
     "scrub.codec.kv.arrow_columns",
+    "scrub.codec.kv.arrow_rows",
     "scrub.codec.kv.batches",
     "scrub.codec.kv.entries",
     "scrub.codec.kv.ordering",

@@ -6,6 +6,7 @@ from scrub.catalog.bad_expression import BadExpression, UnreadableExpression
 from scrub.catalog.expressions import check_expression
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import UsageError
+from scrub.model.constraint import Constraint, constraints_of
 from scrub.model.request import CheckRequest
 from scrub.model.table import Index, Table
 
@@ -15,6 +16,7 @@ def select_tables(catalog: Catalog, request: CheckRequest) -> tuple[Table, ...]:
     names = dict.fromkeys(request.tables) or catalog.tables
     tables = tuple(catalog.table(name) for name in names)
     _require_indexes(tables, request)
+    _require_constraints(tables, request)
     _require_where(tables, request.where)
     _require_as_of(tables, request)
     return tables
@@ -39,6 +41,25 @@ def _require_indexes(tables: tuple[Table, ...], request: CheckRequest) -> None:
             )
 
 
+def select_constraints(table: Table, request: CheckRequest) -> tuple[Constraint, ...]:
+    """The constraints of one table that the request means."""
+    found = constraints_of(table)
+    if not request.constraints:
+        return found
+    return tuple(c for c in found if {c.name, f"{table.name}.{c.name}"} & {*request.constraints})
+
+
+def _require_constraints(tables: tuple[Table, ...], request: CheckRequest) -> None:
+    known = [n for t in tables for c in constraints_of(t) for n in (c.name, f"{t.name}.{c.name}")]
+    for name in request.constraints:
+        if name not in known:
+            of = ", ".join(table.name for table in tables)
+            raise UsageError(
+                f"there is no constraint {name} of {of}",
+                hint=did_you_mean(name, dict.fromkeys(known), "constraints"),
+            )
+
+
 def _require_where(tables: tuple[Table, ...], where: str | None) -> None:
     if where is None:
         return
@@ -59,6 +80,7 @@ def _require_as_of(tables: tuple[Table, ...], request: CheckRequest) -> None:
             hint="use one of the two",
         )
     known = [table.name for table in tables] + [i.name for t in tables for i in t.indexes]
+    known += [key.references for table in tables for key in table.foreign_keys]
     for as_of in request.as_of:
         if as_of.relation is not None and as_of.relation not in known:
             raise UsageError(

@@ -11,7 +11,7 @@ from scrub.catalog.document import Mistakes, NamedNode, line_of
 from scrub.catalog.expressions import check_condition
 from scrub.catalog.section import Section
 from scrub.catalog.spelling import did_you_mean
-from scrub.model.constraint import RESERVED_NAMES
+from scrub.model.constraint import NOT_NULL, PRIMARY_KEY, RESERVED_NAMES
 from scrub.model.table import Table, UniqueKey
 from scrub.model.types import ColumnType
 
@@ -62,6 +62,21 @@ def read_key_columns(
     return tuple(columns)
 
 
+def constraint_lines(entry: NamedNode) -> dict[str, int]:
+    """Where a table's constraints are in the file, by name; reports point there."""
+    parts = {part.name: part for part in _nodes_of(entry.value)}
+    of_keys = {NOT_NULL: "columns", PRIMARY_KEY: "primary_key"}
+    lines = {name: parts[key].line for name, key in of_keys.items() if key in parts}
+    for key in _SECTIONS.keys() & parts.keys():
+        lines |= {constraint.name: constraint.line for constraint in _nodes_of(parts[key].value)}
+    return lines
+
+
+def _nodes_of(node: Node) -> Iterator[NamedNode]:
+    """The keys of a mapping; its mistakes have been recorded by whoever read it."""
+    return document.named_nodes(node, line_of(node), "", Mistakes())
+
+
 def refuse_shared_names(entry: NamedNode, table: Table, mistakes: Mistakes) -> None:
     """A defect says which constraint it violates, so a table's constraints differ in name."""
     seen: dict[str, str] = dict.fromkeys(RESERVED_NAMES, "")
@@ -69,7 +84,7 @@ def refuse_shared_names(entry: NamedNode, table: Table, mistakes: Mistakes) -> N
         node = document.child_of(entry.value, key)
         if node is None:
             continue
-        for constraint in document.named_nodes(node, line_of(node), "", Mistakes()):
+        for constraint in _nodes_of(node):
             name, what = constraint.name, f"{noun} '{constraint.name}' of table '{table.name}'"
             if name in RESERVED_NAMES:
                 message = f"{what} has a name that every table uses for another constraint"

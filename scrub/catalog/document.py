@@ -42,7 +42,7 @@ def is_null(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.tag == _NULL
 
 
-def compose(text: str, mistakes: Mistakes) -> Node | None:
+def compose(text: str, mistakes: Mistakes, what: str = "the catalog") -> Node | None:
     """The file's only document. None, with a mistake recorded, if it is not YAML or is empty."""
     try:
         root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -55,7 +55,7 @@ def compose(text: str, mistakes: Mistakes) -> Node | None:
         mistakes.add(1, f"not YAML: {first_line(error)}")
         return None
     if root is None or is_null(root):
-        mistakes.add(1, "the catalog is empty", "start it with: version: 1")
+        mistakes.add(1, f"{what} is empty", "start it with: version: 1")
         return None
     return root
 

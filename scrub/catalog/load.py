@@ -11,6 +11,7 @@ from yaml.nodes import Node
 
 from scrub.catalog import document
 from scrub.catalog.document import Mistakes
+from scrub.catalog.gate_policy import read_gate_policy
 from scrub.catalog.places import place_of
 from scrub.catalog.section import Section
 from scrub.catalog.shared_relations import refuse_shared_relations
@@ -19,11 +20,12 @@ from scrub.catalog.stores import StoreReader
 from scrub.catalog.tables import read_tables
 from scrub.catalog.time_zones import read_time_zone
 from scrub.errors import CatalogError, UsageError
+from scrub.model.gate import GatePolicy
 from scrub.model.table import UTC, Store, Table
 from scrub.redaction import redacted
 
 VERSION = 1
-_KEYS = ("version", "stores", "tables", "journal_days", "time_zone")
+_KEYS = ("version", "stores", "tables", "journal_days", "time_zone", "gate", "waivers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,8 @@ class Catalog:
     stores: Mapping[str, Store]
     tables: Mapping[str, Table]
     journal_days: float | None = None  # repairs that ended longer ago are forgotten; None: never
+    gate: GatePolicy = field(default_factory=GatePolicy)
+    waivers: str | None = None  # the file of them, if it has another name than usual
     # Place and format of stores before variables were filled in: what may be shown to people.
     as_written: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -98,6 +102,8 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes, unset_allowed: boo
         stores=stores,
         tables=tables,
         journal_days=_days(section),
+        gate=read_gate_policy(section, tables),
+        waivers=section.text("waivers"),
         as_written=as_written,
     )
 

@@ -7,7 +7,12 @@ from dataclasses import replace
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from scrub.catalog import document, names
-from scrub.catalog.constraints import read_checks, read_unique_keys, refuse_shared_names
+from scrub.catalog.constraints import (
+    constraint_lines,
+    read_checks,
+    read_unique_keys,
+    refuse_shared_names,
+)
 from scrub.catalog.document import Mistakes, NamedNode, line_of
 from scrub.catalog.foreign_keys import read_foreign_keys
 from scrub.catalog.indexes import IndexReader
@@ -48,8 +53,11 @@ def read_tables(
     tables = {entry.name: _read_table(entry, stores, mistakes, time_zone) for entry in found}
     # A foreign key may name a table further down, so these are read when all are known.
     for entry in found:
-        foreign_keys = read_foreign_keys(entry, tables, mistakes)
-        tables[entry.name] = replace(tables[entry.name], foreign_keys=tuple(foreign_keys))
+        tables[entry.name] = replace(
+            tables[entry.name],
+            foreign_keys=tuple(read_foreign_keys(entry, tables, mistakes)),
+            constraint_lines=constraint_lines(entry),
+        )
         refuse_shared_names(entry, tables[entry.name], mistakes)
     return tables
 

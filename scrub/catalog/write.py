@@ -11,7 +11,7 @@ import yaml
 
 from scrub.catalog.placeholders import FILL_IN
 from scrub.errors import UsageError
-from scrub.model.table import Column, EntryColumn, ForeignKey, Index, Nulls, Store, Table
+from scrub.model.table import Column, EntryColumn, ForeignKey, Index, Nulls, Store, Table, UniqueKey
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNFINISHED = f"# Each `{FILL_IN}` must be filled in, as the comment above it says."
@@ -34,7 +34,10 @@ class TableDeclarations:
 
     checks: Mapping[str, str] = field(default_factory=dict)
     checks_left_out: Mapping[str, str] = field(default_factory=dict)  # and why
+    unique: tuple[UniqueKey, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+    keys_left_out: Mapping[str, str] = field(default_factory=dict)  # and why
+    remarks: Mapping[str, str] = field(default_factory=dict)  # by constraint
     own_indexes: tuple[ProposedOwnIndex, ...] = ()
 
 
@@ -205,11 +208,24 @@ def _constraints(declared: TableDeclarations) -> Iterator[str]:
         yield f"    {scalar(name)}: {scalar(text)}"
     for name, text in declared.checks_left_out.items():
         yield f"  # check left out: {scalar(name)}, {_on_one_line(text)}"
+    if declared.unique:
+        yield "  unique:"
+    for unique in declared.unique:
+        yield from _remark(unique.name, declared)
+        yield f"    {scalar(unique.name)}: {_names(unique.columns)}"
     if declared.foreign_keys:
         yield "  foreign_keys:"
     for key in declared.foreign_keys:
+        yield from _remark(key.name, declared)
         settings = [("columns", _names(key.columns)), ("references", scalar(key.references))]
         yield f"    {scalar(key.name)}: {_flow(settings)}"
+    for name, text in declared.keys_left_out.items():
+        yield f"  # constraint left out: {scalar(name)}, {_on_one_line(text)}"
+
+
+def _remark(constraint: str, declared: TableDeclarations) -> Iterator[str]:
+    if remark := declared.remarks.get(constraint):
+        yield f"    # {_on_one_line(remark)}"
 
 
 def _column(column: Column) -> str:

@@ -194,9 +194,11 @@ def verify(report: ReportOptions, spark_options: SparkOptions, **given: Any) -> 
 
     request = BackfillRequest(**given)
     with shown_progress() as on_progress:
-        result = verify_index(request, spark_options=spark_options, on_progress=on_progress)
-    emit_result(result, report, redact=False)
-    raise SystemExit(result.exit_code)
+        judged = verify_index(request, spark_options=spark_options, on_progress=on_progress)
+    emit_result(
+        judged.result, report, redact=False, verdict=judged.verdict, catalog=request.catalog
+    )
+    raise SystemExit(judged.verdict.exit_code)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from tabulate import tabulate
 from reports.escaping import printable
 from scrub.catalog.load import load_catalog
 from scrub.catalog.show import Listing, describe_catalog, describe_table
+from scrub.catalog.waivers import load_waivers
 from scrub.cli import options
 
 
@@ -20,11 +21,13 @@ def catalog() -> None:
 @catalog.command()
 @options.catalog
 def validate(catalog: Path) -> None:
-    """Report every mistake in the catalog."""
+    """Report every mistake in the catalog and in its file of waivers."""
     loaded = load_catalog(catalog)
+    waivers = load_waivers(loaded)
     tables = _count(len(loaded.tables), "table", "tables")
     indexes = _count(sum(len(t.indexes) for t in loaded.tables.values()), "index", "indexes")
-    click.echo(printable(f"{catalog}: {tables}, {indexes}, no mistakes"))
+    waived = f", {_count(len(waivers), 'waiver', 'waivers')}" if waivers else ""
+    click.echo(printable(f"{catalog}: {tables}, {indexes}{waived}, no mistakes"))
 
 
 @catalog.command()

@@ -52,7 +52,7 @@ def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOpt
 
     with shown_progress() as on_progress:
         result = run_check(request, spark_options=spark_options, on_progress=on_progress)
-    emit_result(result, report, redact=request.redact)
+    emit_result(result, report, redact=request.redact, catalog=request.catalog)
     if report.gx_docs:
         _write_docs(result, request, report.gx_docs)
     if request.all_defects:

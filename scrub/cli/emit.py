@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts a result where the user asked for it: standard output, or a file that is whole or absent."""
 
-import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from scrub.cli import interrupts
+from scrub.cli.catalog_places import catalog_places
+from scrub.cli.step_summary import append_step_summary
 from scrub.errors import ScrubError
+from scrub.model.gate import Verdict
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult
+from scrub.whole_files import write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +26,24 @@ class ReportOptions:
     gx_docs: Path | None = None
 
 
-def emit_result(result: RunResult, report: ReportOptions, *, redact: bool) -> None:
-    from reports import FORMATS
+def emit_result(
+    result: RunResult,
+    report: ReportOptions,
+    *,
+    redact: bool,
+    verdict: Verdict | None = None,
+    catalog: Path | None = None,
+) -> None:
+    """Write a result, with a gate's verdict if any; some formats point into the catalog."""
+    from reports import FORMATS, WITH_PLACES
+    from reports.context import ReportContext
 
-    emit_text(FORMATS[report.format](result, redact=redact), report.output)
+    context = ReportContext(verdict=verdict)
+    if catalog is not None and report.format in WITH_PLACES:
+        context = replace(context, places=catalog_places(catalog))
+    emit_text(FORMATS[report.format](result, redact=redact, context=context), report.output)
+    if report.format == "github":
+        append_step_summary(result, context, redact=redact)
 
 
 def emit_plan(plan: CheckPlan, report: ReportOptions) -> None:
@@ -55,20 +72,3 @@ def emit_text(text: str, output: Path | None) -> None:
     except OSError as error:
         place = output or "standard output"
         raise ScrubError(f"the result could not be written to {place}: {error.strerror}") from error
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    target = path.resolve()  # a link stays a link
-    if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")  # a device or a pipe cannot be replaced
-        return
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -59,6 +59,7 @@ class LazyGroup(click.Group):
 
 COMMANDS = {
     "check": LazyCommand("scrub.cli.check:check", "Compare tables with their indexes. Reads only."),
+    "gate": LazyCommand("scrub.cli.gate:gate", "Fail on defects that are new. Reads only."),
     "index": LazyCommand("scrub.cli.index:index", "Keep indexes in Delta up to date."),
     "backfill": LazyCommand(
         "scrub.cli.backfill:backfill", "Build indexes while applications write."

@@ -90,9 +90,12 @@ check_request = bundle(
     catalog,
     click.option("--index", "indexes", multiple=True, metavar="NAME",
                  help="Check only this index. Can be repeated."),
+    click.option("--constraint", "constraints", multiple=True, metavar="NAME",
+                 help="Check only this constraint. Can be repeated."),
     click.option("--checks", metavar="NAMES", callback=values.read_names,
-                 help="The checks to run, separated by commas: index, physical.  [default: "
-                 "index; both for tables in key-value layout]"),
+                 help="The checks to run, separated by commas: index, constraint, physical.  "
+                 "[default: index; constraint for tables that declare constraints; physical for "
+                 "tables in key-value layout]"),
     click.option("--strategy", type=click.Choice([choice.value for choice in Strategy]),
                  default="auto", show_default=True, callback=read_as(Strategy),
                  help="fingerprint: compare fingerprints, and read only what differs. merge: join "

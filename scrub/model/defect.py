@@ -9,6 +9,9 @@ from enum import StrEnum
 
 Value = str | int | float | bool | None
 
+CONTENT_SEPARATOR = "."
+"""Between the two parts of a content digest; one without it covers names only."""
+
 
 class DefectKind(StrEnum):
     """What is wrong. The strings appear in reports and waivers: never rename one."""
@@ -30,6 +33,16 @@ class DefectKind(StrEnum):
     FOREIGN_KEY_VIOLATION = "foreign_key_violation"  # a row that refers to no row
 
 
+INDEX_KINDS = (
+    DefectKind.MISSING,
+    DefectKind.DANGLING,
+    DefectKind.WRONG_STORED_VALUE,
+    DefectKind.DUPLICATE_ENTRY,
+    DefectKind.DUPLICATE_KEY,
+    DefectKind.UNIQUE_VIOLATION,
+)
+"""What can be wrong between rows and the entries of their indexes."""
+
 PHYSICAL_KINDS = (
     DefectKind.INVALID_ENCODING,
     DefectKind.INVALID_COMPOSITE,
@@ -39,7 +52,10 @@ PHYSICAL_KINDS = (
     DefectKind.KEY_ORDER,
     DefectKind.NULL_VIOLATION,
 )
-"""What can be wrong with bytes and values; the other kinds are about rows and entries."""
+"""What can be wrong with bytes and values."""
+
+CONSTRAINT_KINDS = (DefectKind.CHECK_VIOLATION, DefectKind.FOREIGN_KEY_VIOLATION)
+"""What only a constraint forbids; those of unique keys and NULL have kinds of other checks."""
 
 ALIASES: Mapping[str, DefectKind] = {
     "missing_index_entry": DefectKind.MISSING,
@@ -72,22 +88,46 @@ class Defect:
     value_hex: str | None = None
     column: str | None = None  # what is wrong is the value, or the type, of this column
     file: str | None = None  # what is wrong concerns a whole file
+    stored_type: str | None = None  # how that file, or the relation, stores the column
+    row_digest: str | None = None  # of a whole row, where its key does not tell which row it is
     constraint: str | None = None  # the constraint of the table that the row violates
 
     @property
     def id(self) -> str:
-        """The same for the same defect in every run, whatever else was found."""
+        """The same for the same defect in every run, whatever else was found.
+
+        The name of a file is no part of it: a compaction writes the same rows to other files.
+        """
         identity: list[object] = [self.kind, self.table, self.index]
         identity += [self.primary_key, self.index_key]
-        is_of_bytes = self.primary_key is None or self.kind in PHYSICAL_KINDS
+        # A NULL is in a column of a row, whether pairs hold the row or not.
+        of_column = self.kind is DefectKind.NULL_VIOLATION and self.index is None
+        is_of_bytes = self.primary_key is None or (self.kind in PHYSICAL_KINDS and not of_column)
         if is_of_bytes and self.key_hex is not None:
             identity.append(self.key_hex)  # a row has several pairs; and all that some of them tell
-        if self.column is not None:
-            identity += [self.column, self.file]
+        if self.column is not None or self.row_digest is not None:
+            identity += [self.column, self._place]
         if self.constraint is not None:
             identity.append({"constraint": self.constraint})
-        text = json.dumps(identity, sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return _digest(identity)
+
+    @property
+    def _place(self) -> Mapping[str, str] | None:
+        """What a key does not tell of where a fault of a column is; None if it tells everything."""
+        if self.row_digest is not None:
+            return {"row": self.row_digest}
+        return None if self.stored_type is None else {"stored_type": self.stored_type}
+
+    def content(self, salt: str = "", *, names_only: bool = False) -> str:
+        """A digest of what is wrong, beside `id`, which tells where.
+
+        Its first part covers the kind and the names of differing columns, its second the values.
+        """
+        names = _digest([salt, self.kind, sorted(self.differing_columns)])
+        if names_only:
+            return names
+        values = [self.expected, self.actual, self.key_hex, self.value_hex]
+        return f"{names}{CONTENT_SEPARATOR}{_digest([salt, self.kind, *values])}"
 
     @property
     def differing_columns(self) -> tuple[str, ...]:
@@ -95,3 +135,16 @@ class Defect:
         if self.expected is None or self.actual is None:
             return ()
         return tuple(name for name in self.expected if self.expected[name] != self.actual.get(name))
+
+
+def same_content(one: str, other: str) -> bool:
+    """Whether two content digests of one salt agree, as far as both of them tell."""
+    (names, _, values), (of_names, _, of_values) = (
+        digest.partition(CONTENT_SEPARATOR) for digest in (one, other)
+    )
+    return names == of_names and (not values or not of_values or values == of_values)
+
+
+def _digest(identity: list[object]) -> str:
+    text = json.dumps(identity, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

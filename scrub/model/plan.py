@@ -2,8 +2,10 @@
 """A check, decided but not yet run: what will be read, how, and what will not be looked at."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from scrub.errors import ScrubError
+from scrub.model.constraint import Constraint
 from scrub.model.kv import KeyChoice
 from scrub.model.relation import RelationFacts
 from scrub.model.request import Engine, Strategy
@@ -40,6 +42,40 @@ class WholePlan:
     notes: tuple[str, ...] = ()
 
 
+class Way(StrEnum):
+    """How the rows that violate a constraint are found; the strings appear in plans."""
+
+    SCAN = "scan"  # tasks count them in the scan that serves the indexes
+    KEYS = "keys"  # tasks bring the digests of all keys together
+    SQL = "sql"  # Spark SQL looks for them
+    STORE = "store"  # the database that holds the rows looks for them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """The table that a foreign key refers to, at its snapshot."""
+
+    table: Table
+    facts: RelationFacts
+    pairs: "TablePlan | None" = None  # how it is read, if it is in key-value layout
+
+    @property
+    def label(self) -> str:
+        return f"{self.table.name} at {self.facts.snapshot.label}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintPlan:
+    """One constraint of a table, and how it is checked."""
+
+    constraint: Constraint
+    way: Way
+    reason: str  # why this way
+    columns: tuple[str, ...]  # of the table, which it is judged by
+    parent: Parent | None = None  # of a foreign key
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairRelation:
     """A relation that holds pairs of a table, and which of its pairs these are."""
@@ -69,6 +105,7 @@ class TablePlan:
     indexes: tuple[IndexPlan, ...]
     bucket_bits: int
     whole: tuple[WholePlan, ...] = ()  # checks of the whole table
+    constraints: tuple[ConstraintPlan, ...] = ()
     where: str | None = None
     notes: tuple[str, ...] = ()
     pairs: PairsPlan | None = None  # set for a table in key-value layout
@@ -88,7 +125,7 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotChecked:
-    """A check of an index that will not run, and why: skipped is never silent."""
+    """A check of an index or a constraint that will not run, and why: skipped is never silent."""
 
     table: str
     check: str
@@ -97,16 +134,24 @@ class NotChecked:
     incomplete: bool = False  # True: it should have run but could not; False: it does not apply
     error: ScrubError | None = None  # what kept it from running
     snapshot: str | None = None
+    constraint: str | None = None
 
     @classmethod
     def because_of(
-        cls, error: ScrubError, *, table: str, check: str, index: str | None = None
+        cls,
+        error: ScrubError,
+        *,
+        table: str,
+        check: str,
+        index: str | None = None,
+        constraint: str | None = None,
     ) -> "NotChecked":
         """A check that should have run, but for an error."""
         return cls(
             table=table,
             check=check,
             index=index,
+            constraint=constraint,
             reason=error.in_one_line,
             incomplete=True,
             error=error,

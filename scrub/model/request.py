@@ -54,7 +54,8 @@ class CheckRequest:
     catalog: Path = Path("scrub.yaml")
     tables: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()  # empty: all
-    checks: tuple[str, ...] = ()  # empty: as the layout of each table suggests
+    constraints: tuple[str, ...] = ()  # empty: all
+    checks: tuple[str, ...] = ()  # empty: as the layout and the constraints of a table suggest
     strategy: Strategy = Strategy.AUTO
     engine: Engine = Engine.AUTO
     as_of: tuple[AsOf, ...] = ()
@@ -64,6 +65,7 @@ class CheckRequest:
     redact: bool = False
     all_defects: Path | None = None  # every defect goes here as JSON lines, whatever the limit
     fresh: bool = False  # do not resume an interrupted check
+    constraints_unasked: bool = True  # check constraints where nobody names the checks to make
     being_built: bool = False  # check indexes that are not published yet: the gate before that
 
 

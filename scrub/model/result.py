@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from scrub.model.defect import Defect, DefectKind
+from scrub.model.definition import Definition
 
 
 class Status(StrEnum):
@@ -82,6 +83,9 @@ class RunResult:
     tables: tuple[TableResult, ...]
     defects: tuple[Defect, ...]
     seconds_starting: float = 0.0  # of Spark, which says nothing about the check's speed
+    definitions: Mapping[str, Definition] = field(default_factory=dict)  # of the tables, by name
+    where: str | None = None  # only rows for which this is true were looked at
+    redacted: bool = False  # of its defects, only keys and the names of columns are left
 
     @property
     def outcomes(self) -> tuple[CheckOutcome, ...]:

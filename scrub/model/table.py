@@ -136,6 +136,7 @@ class Table:
     checks: Mapping[str, str] = field(default_factory=dict)
     unique: tuple[UniqueKey, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+    constraint_lines: Mapping[str, int] = field(default_factory=dict)  # of those the catalog names
     time_zone: str = UTC  # that its expressions are evaluated in, by every engine
     line: int = 0
     kv: KvTable | None = None  # set when rows and entries are pairs of bytes

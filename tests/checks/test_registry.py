@@ -11,14 +11,21 @@ from checks.physical_check import PhysicalCheck
 from checks.registry import CHECKS, INDEX, PHYSICAL, checks_of
 from scrub.app.checking.table_results import with_unanswered
 from scrub.cli.check import check as check_command
-from scrub.model.defect import DefectKind
+from scrub.model.defect import CONSTRAINT_KINDS, INDEX_KINDS, PHYSICAL_KINDS, DefectKind
 from scrub.model.request import CheckRequest
 from scrub.model.result import CheckOutcome, Status, TableResult
 from tests.checks.plans import a_plan
 
 
 def test_every_kind_of_defect_has_a_check_that_finds_it() -> None:
-    assert {kind for check in CHECKS for kind in check.finds} == set(DefectKind)
+    found = {kind for check in CHECKS for kind in check.finds}
+    # No check of constraints is registered yet: take this exception away with the first one.
+    assert found == set(DefectKind) - set(CONSTRAINT_KINDS)
+
+
+def test_every_kind_of_defect_is_of_one_family() -> None:
+    kinds = [*INDEX_KINDS, *PHYSICAL_KINDS, *CONSTRAINT_KINDS]
+    assert sorted(kinds) == sorted(DefectKind)
 
 
 def test_names_are_unique_and_docstrings_are_one_sentence() -> None:

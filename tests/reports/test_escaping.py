@@ -4,6 +4,7 @@ import html
 import json
 import re
 import unicodedata
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -11,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports import FORMATS
+from reports.context import CatalogPlaces, ReportContext
 from reports.escaping import column_name, json_ready, markdown, printable, value_literal
 from scrub.model.result import Status
 from tests.reports.results import a_check, a_defect, a_run, a_table
+from tests.reports.verdicts import hostile_verdict
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 VALUES = st.one_of(ANY_TEXT, st.integers(), st.floats(), st.booleans(), st.none())
@@ -101,3 +104,26 @@ def test_no_data_escapes_its_place_in_any_report(text: str, value: str | float |
             assert case.get("classname") == printable(text)
         if name == "markdown":
             assert {line.count("|") for line in rendered.splitlines()} <= {0, 7, 8}
+
+
+@given(text=ANY_TEXT)
+def test_no_word_of_a_verdict_escapes_its_place_in_any_report(text: str) -> None:
+    defect = a_defect(constraint=text)
+    check = a_check("by_customer", Status.DEFECTIVE, counts={defect.kind: 1})
+    run = a_run(a_table(replace(check, constraint=text)), defects=(defect,))
+    places = CatalogPlaces(file=f"scrub{text}")
+    context = ReportContext(verdict=hostile_verdict(defect, text), places=places)
+    for name, render in FORMATS.items():
+        rendered = render(run, context=context)
+        assert rendered.replace("\n", "").isprintable(), name
+        rendered.encode("utf-8")
+        if name == "json":
+            (found,) = json.loads(rendered)["defects"]
+            assert found["waiver"]["reason"] == text
+            assert json.loads(rendered)["gate"]["reasons"] == [text]
+        if name == "junit":
+            assert len(list(ET.fromstring(rendered).iter("testcase"))) == 2
+        if name == "markdown":
+            assert {line.count("|") for line in rendered.splitlines()} <= {0, 7, 8, 9, 10}
+        if name == "github":
+            assert rendered.count("\n") == rendered.count("\n::") + 2

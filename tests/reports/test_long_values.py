@@ -32,7 +32,7 @@ from scrub.model.repair import (
 from scrub.model.result import RunResult, Status
 from tests.reports.results import STARTED, a_check, a_defect, a_run, a_table
 
-FOR_PEOPLE = ("text", "markdown", "junit")
+FOR_PEOPLE = ("text", "markdown", "junit", "sarif", "gitlab", "github")
 FOR_PROGRAMS = ("json", "jsonl")
 LONG = "x" * 1_048_576
 ENTRY = {"customer_id": 4, "id": 17, "note": LONG}

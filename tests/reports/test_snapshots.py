@@ -10,6 +10,7 @@ import pytest
 from reports import FORMATS, PLAN_FORMATS
 from scrub.model.result import RunResult
 from tests.reports.results import RESULTS, a_plan
+from tests.reports.verdicts import judged, judged_result
 
 REDACTED = ("defective", "physical")
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -36,6 +37,12 @@ def test_a_redacted_result(name: str, report_format: str) -> None:
     matches_snapshot(f"{name}_redacted.{report_format}", rendered)
 
 
+@pytest.mark.parametrize("report_format", FORMATS)
+def test_a_judged_result(report_format: str) -> None:
+    rendered = FORMATS[report_format](judged_result(), context=judged())
+    matches_snapshot(f"judged.{report_format}", rendered)
+
+
 @pytest.mark.parametrize("report_format", PLAN_FORMATS)
 def test_a_plan(report_format: str) -> None:
     rendered = PLAN_FORMATS[report_format](a_plan())
@@ -44,7 +51,7 @@ def test_a_plan(report_format: str) -> None:
 
 
 def test_no_snapshot_is_left_over() -> None:
-    names = [*RESULTS, *(f"{name}_redacted" for name in REDACTED)]
+    names = [*RESULTS, "judged", *(f"{name}_redacted" for name in REDACTED)]
     wanted = {f"{name}.{end}" for name in names for end in FORMATS}
     wanted |= {f"plan.{end}" for end in PLAN_FORMATS}
     assert {path.name for path in SNAPSHOTS.iterdir()} == wanted

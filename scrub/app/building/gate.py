@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate: the check of an index before it is published, and what its result means.
+"""The check of an index before it is published, and what the gate makes of its result.
 
 It is the same for every store, and for `verify`, which offers it for indexes that others built.
 """
@@ -9,10 +9,13 @@ from dataclasses import dataclass, replace
 
 from reports.truncation import truncate
 from scrub.app.checking.tables import run_check
+from scrub.app.gating import Grounds, judge
+from scrub.app.gating.judging import DEFECTIVE, PASSED
 from scrub.model.backfill import BackfillRequest, one_a_line
+from scrub.model.gate import Requirement, Verdict
 from scrub.model.progress import ProgressListener
 from scrub.model.request import CheckRequest
-from scrub.model.result import RunResult, Status
+from scrub.model.result import RunResult
 from scrub.stores.base import SessionProvider
 from scrub.stores.building import Refused, Unchecked
 
@@ -42,18 +45,25 @@ class CheckingGate:
     def __call__(self, indexes: Sequence[str]) -> Mapping[str, int]:
         asked = replace(gate_request(self.request, indexes), limit=NAMED_MAX)
         result = run_check(asked, spark=self.session(), on_progress=self.on_progress)
-        reason = why_not(result)
+        verdict = strict_verdict(result, self.request.table, indexes)
+        reason = why_not(result, verdict)
         if reason is not None:
-            is_defective = result.status is Status.DEFECTIVE
-            raise Refused(reason) if is_defective else Unchecked(reason)
+            raise Refused(reason) if verdict.exit_code == DEFECTIVE else Unchecked(reason)
         return {of.index: of.entries or 0 for of in result.outcomes if of.index is not None}
 
 
-def why_not(result: RunResult) -> str | None:
+def strict_verdict(result: RunResult, table: str, indexes: Sequence[str]) -> Verdict:
+    """Before an index is public nothing of it is known or waived, and all of it is looked at."""
+    required = tuple(Requirement(check="index", table=table, index=name) for name in indexes)
+    return judge(result, Grounds(required=required))
+
+
+def why_not(result: RunResult, verdict: Verdict | None = None) -> str | None:
     """Why a result does not allow publishing, and which rows are in the way; None if it does."""
-    if result.status is Status.CLEAN:
+    verdict = verdict or judge(result)
+    if verdict.exit_code == PASSED:
         return None
-    if result.status is Status.DEFECTIVE:
+    if verdict.exit_code == DEFECTIVE:
         named = [
             f"{defect.kind} of {defect.index} at {_shown(defect.primary_key)}"
             for defect in result.defects[:NAMED_MAX]
@@ -65,8 +75,7 @@ def why_not(result: RunResult) -> str | None:
         if not named and unnamed:
             return "the check found differences: " + "; ".join(unnamed)
         return one_a_line(head, named, more)
-    reasons = [outcome.reason for outcome in result.outcomes if outcome.reason]
-    return "the check could not look at everything: " + "; ".join(reasons)
+    return "the check could not look at everything: " + "; ".join(verdict.missing)
 
 
 def _shown(key: Mapping[str, object] | None) -> str:

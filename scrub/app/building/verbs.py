@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from scrub.app.building.delta import DeltaBuilder
-from scrub.app.building.gate import CheckingGate, gate_request
+from scrub.app.building.gate import CheckingGate, gate_request, strict_verdict
 from scrub.app.building.postgres import PostgresBuilder
 from scrub.app.checking.tables import run_check
 from scrub.app.lazy_spark import lazy_session
@@ -16,9 +16,9 @@ from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import UsageError
 from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillResult, BackfillStatus
+from scrub.model.gate import Judged
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import SparkOptions
-from scrub.model.result import RunResult
 from scrub.model.table import Index, Table
 from scrub.stores.building import IndexBuilder
 
@@ -115,16 +115,17 @@ def verify_index(
     spark: "SparkSession | None" = None,
     spark_options: SparkOptions | None = None,
     on_progress: ProgressListener = ignore_progress,
-) -> RunResult:
+) -> Judged:
     """The check that precedes publishing, for an index that anybody built; reads only."""
     _, table = _table_of(request)
     names = [index.name for index in _indexes_of(table, request, all_if_none=False)]
-    return run_check(
+    result = run_check(
         gate_request(request, names),
         spark=spark,
         spark_options=spark_options,
         on_progress=on_progress,
     )
+    return Judged(result=result, verdict=strict_verdict(result, table.name, names))
 
 
 def _builder_of(

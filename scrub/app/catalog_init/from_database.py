@@ -3,11 +3,13 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrub.app.catalog_init.declared_keys import declared_constraints
 from scrub.app.catalog_init.discovery import (
     SAMPLE_SPLIT_ROWS_MAX,
     FoundRelation,
@@ -22,12 +24,10 @@ from scrub.app.catalog_init.from_directory import (
     write_proposal,
 )
 from scrub.app.catalog_init.key_guesses import KeyGuess
-from scrub.catalog.bad_expression import BadExpression
-from scrub.catalog.expressions import check_condition
 from scrub.catalog.names import problem_of
 from scrub.catalog.write import ProposedOwnIndex, TableDeclarations, already_there
 from scrub.errors import ScrubError, StoreUnavailable, UsageError, first_line
-from scrub.model.table import Column, ForeignKey, Index, Store
+from scrub.model.table import Column, Index, Store
 from scrub.redaction import looks_like_connection
 from scrub.stores.base import no_session
 from scrub.stores.postgres.column_types import ServerColumn
@@ -97,7 +97,8 @@ def init_database(
         reasons = "\n".join(f"  {name}: {why}" for name, why in unusable.items())
         raise UsageError(f"no table of schema {schema} can be described:\n{reasons}")
     shown = Store(name=_STORE, kind="postgres", url=without_password(url), schema=schema)
-    own = {draft.relation.name: _own_parts(draft, parts) for draft in drafts}
+    by_name = {draft.relation.name: draft for draft in drafts}
+    own = {name: _own_parts(draft, parts, by_name) for name, draft in by_name.items()}
     proposal = propose(drafts, (shown,), unusable, own)
     return write_proposal(proposal, catalog, overwrite=force)
 
@@ -182,23 +183,13 @@ def _key(relation: FoundRelation, of: Declared) -> KeyGuess | str:
     return KeyGuess(tuple(best.row_key or ()), why)
 
 
-def _own_parts(draft: Draft, parts: dict[str, Declared]) -> TableDeclarations:
+def _own_parts(
+    draft: Draft, parts: dict[str, Declared], drafts: Mapping[str, Draft]
+) -> TableDeclarations:
     """Constraints and own indexes of a table, as the catalog writes them."""
-    of, types = parts[draft.relation.name], draft.relation.types
-    checks, not_carried = {}, {}
-    for name, text in of.checks.items():
-        try:
-            check_condition(text, types)
-            checks[name] = text
-        except BadExpression as error:
-            not_carried[name] = f"{text} ({error})"
-    return TableDeclarations(
-        checks=checks,
-        checks_left_out=not_carried,
-        foreign_keys=tuple(
-            ForeignKey(name=key.name, columns=key.columns, references=key.references)
-            for key in of.foreign_keys
-        ),
+    of = parts[draft.relation.name]
+    return replace(
+        declared_constraints(draft, of, drafts),
         own_indexes=tuple(
             _proposed_own_index(index, taken={guess.index.name for guess in draft.indexes})
             for index in of.indexes

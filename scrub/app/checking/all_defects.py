@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of `--all-defects`, which is whole or absent."""
+"""Every defect of a run, for who asks for it: the file of `--all-defects`, whole or absent."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -10,9 +10,29 @@ from scrub.errors import UsageError
 from scrub.model.defect import Defect
 from scrub.model.request import CheckRequest
 
+DefectListener = Callable[[Defect], None]
+
 
 @contextmanager
-def all_defects_file(request: CheckRequest) -> Iterator[Callable[[Defect], None] | None]:
+def every_defect(
+    request: CheckRequest, listener: DefectListener | None
+) -> Iterator[DefectListener | None]:
+    """Who gets every defect: the file that the request asks for, the listener, both or nobody."""
+    with all_defects_file(request) as write:
+        if write is None or listener is None:
+            yield write or listener
+            return
+        also = listener
+
+        def tell_both(defect: Defect) -> None:
+            write(defect)
+            also(defect)
+
+        yield tell_both
+
+
+@contextmanager
+def all_defects_file(request: CheckRequest) -> Iterator[DefectListener | None]:
     """Write every defect to the file asked for, which appears only when it is whole."""
     if request.all_defects is None:
         yield None

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from scrub.app.checking.all_defects import DefectListener
 from scrub.app.selection import select_indexes
 from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable, UsageError
 from scrub.model.defect import Defect
@@ -17,6 +18,9 @@ from scrub.stores.base import ReadableStore, no_session
 
 if TYPE_CHECKING:
     from scrub.stores.postgres.store import PostgresStore
+
+NAMED_MAX = 1_000_000
+"""How many defects of one index are named for who asks for all of them; memory holds them."""
 
 WHERE_DOES_NOT_APPLY = "--where: an index is walked through as a whole"
 
@@ -61,8 +65,9 @@ def check_own_indexes(
     request: CheckRequest,
     stores: Mapping[str, ReadableStore],
     on_progress: ProgressListener,
+    on_defect: DefectListener | None = None,
 ) -> OwnIndexResults:
-    """Walk through each of them, one after the other."""
+    """Walk through each of them, one after the other; `on_defect` gets every defect."""
     from checks.outcomes import outcome_of_skipped
 
     results = OwnIndexResults()
@@ -70,14 +75,31 @@ def check_own_indexes(
         for index in own_indexes(table, request):
             on_progress(Progress(phase=f"{table.name}.{index.name}: walking through the index"))
             limit = max(request.limit - len(results.defects), 0)
+            named_max = limit if on_defect is None else max(limit, NAMED_MAX)
             try:
-                outcome, defects = _check(table, index, request, stores[table.store], limit)
+                outcome, defects = _check(table, index, request, stores[table.store], named_max)
             except (StoreUnavailable, RelationMismatch) as error:
                 outcome, defects = outcome_of_skipped(_skipped(table, index, error)), []
                 results.errors.append(error)
             results.outcomes.setdefault(table.name, []).append(outcome)
-            results.defects += defects
+            results.defects += defects[:limit]
+            if on_defect is not None:
+                _demand_all(request, table, index, outcome, len(defects))
+                for defect in defects:
+                    on_defect(defect)
     return results
+
+
+def _demand_all(
+    request: CheckRequest, table: Table, index: Index, outcome: CheckOutcome, named: int
+) -> None:
+    """A file of all defects has all of them; they are held in memory until they are written."""
+    if request.all_defects is not None and outcome.defects > named:
+        raise UsageError(
+            f"{table.name}.{index.name} has {outcome.defects:,} defects, and --all-defects writes "
+            f"at most {NAMED_MAX:,} of an index of the database itself",
+            hint="build the index again: scrub check shows the statement under What to do",
+        )
 
 
 def plan_own_indexes(

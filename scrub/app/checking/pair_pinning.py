@@ -8,7 +8,7 @@ from posixpath import normpath
 from checks.check import TableCheck
 from checks.pairs.keys import choose_keys
 from checks.pairs.plan import PAIR, STAMP, HeldPairs, PinnedPairs
-from checks.registry import INDEX, PHYSICAL, checks_of
+from checks.registry import CONSTRAINT, INDEX, PHYSICAL, checks_of
 from scrub.app.selection import select_indexes
 from scrub.errors import RelationMismatch, StoreUnavailable
 from scrub.model.kv import DatumKind, KvTable
@@ -58,6 +58,7 @@ class PairPins:
             relations=tuple(held),
             indexes=tuple(index for index in asked_for if not _is_collated(table, index.name)),
             physical=PHYSICAL in checks,
+            constraints=CONSTRAINT in checks,
         )
         for check in checks:
             if isinstance(check, TableCheck) and (reason := check.refusal(table)):
@@ -67,15 +68,22 @@ class PairPins:
                 self._skip(table, INDEX.name, index.name, COLLATED, snapshot=pinned.snapshot)
         if pinned.physical:
             self.strangers_sought |= {_place(*of) for of in self._relations(table)}
-        if pinned.indexes or pinned.physical:
+        if pinned.indexes or pinned.physical or pinned.constraints:
             self.pinned.append(pinned)
         elif INDEX in checks and not asked_for:
             reason = "no index of this table was asked for" if table.indexes else "no indexes"
             self._skip(table, INDEX.name, None, reason)
 
+    def rows_of(self, table: Table, as_of: AsOf | None) -> HeldPairs:
+        """The relation that holds the rows of a table."""
+        return self._held_at(table, (table.store, table.relation), as_of)
+
     def _held(self, table: Table, place: Place, named_after: str) -> HeldPairs:
+        return self._held_at(table, place, self.as_of(named_after, named_after == table.name))
+
+    def _held_at(self, table: Table, place: Place, as_of: AsOf | None) -> HeldPairs:
         assert table.kv is not None
-        (store, relation), as_of = place, self.as_of(named_after, named_after == table.name)
+        store, relation = place
         facts = self.pin(store, relation, as_of, PAIR)
         missing = [column.name for column in PAIR if column.name not in facts.columns]
         if missing:
@@ -109,7 +117,8 @@ class PairPins:
 
     def _asked_for(self, table: Table) -> Iterator[tuple[str, str | None]]:
         """Every check of the table and what it has outcomes for."""
-        for check in checks_of(self.request, table):
+        checks = (check for check in checks_of(self.request, table) if check is not CONSTRAINT)
+        for check in checks:
             for subject in check.subjects(select_indexes(table, self.request)):
                 yield check.name, subject
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from checks.check import Check, TableCheck
+from checks.constraints.plan import PinnedConstraints
 from checks.pairs.plan import PinnedPairs
 from checks.plan import PinnedIndex, PinnedTable
-from checks.registry import INDEX, checks_of
+from checks.registry import CONSTRAINT, INDEX, checks_of
+from scrub.app.checking.constraint_pinning import ConstraintPins
 from scrub.app.checking.pair_pinning import PairPins
 from scrub.app.checking.table_errors import spoken_by_spark, together
 from scrub.app.selection import select_indexes
@@ -45,6 +47,7 @@ class Pins:
     sources: list[PinnedIndex] = field(default_factory=list)
     whole: list[PinnedTable] = field(default_factory=list)
     pairs: list[PinnedPairs] = field(default_factory=list)
+    constraints: list[PinnedConstraints] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
     followed: dict[tuple[str, str], PinnedIndex] = field(default_factory=dict)
     """Indexes that follow, as they were first pinned: without a lag there is nothing to settle."""
@@ -55,8 +58,13 @@ class Pins:
         of_pairs = PairPins(
             self.request, self.catalog, self._pin, self._as_of, self.pairs, self.not_checked
         )
+        of_constraints = ConstraintPins(
+            self.request, self.catalog, self._pin, self._as_of, of_pairs
+        )
         for table in tables:
             checks = checks_of(self.request, table)
+            if CONSTRAINT in checks:
+                of_constraints.pin_table(table)
             if table.kv is not None:
                 of_pairs.pin_table(table)
                 continue
@@ -65,6 +73,8 @@ class Pins:
             for check in checks:
                 if isinstance(check, TableCheck):
                     self._pin_alone(table, check)
+        self.constraints = of_constraints.pinned
+        self.not_checked += of_constraints.not_checked
 
     def _pin_indexes(self, table: Table) -> None:
         chosen = select_indexes(table, self.request)

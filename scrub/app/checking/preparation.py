@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrub.app.checking.all_defects import all_defects_file
+from scrub.app.checking.all_defects import DefectListener
 from scrub.app.checking.computed_columns import with_computed_columns
 from scrub.app.checking.given_frames import GivenFrames
 from scrub.app.checking.own_indexes import (
@@ -23,7 +23,7 @@ from scrub.app.checking.table_errors import together
 from scrub.app.checking.table_results import table_results, with_unanswered
 from scrub.app.lazy_spark import LazySpark
 from scrub.catalog import Catalog
-from scrub.errors import ScrubError, UsageError
+from scrub.errors import ScrubError
 from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan, NotChecked, OwnIndexPlan, TablePlan
 from scrub.model.progress import Progress, ProgressListener
@@ -60,6 +60,7 @@ class Preparation:
     stores: "dict[str, ReadableStore]" = field(default_factory=dict)  # those of the last plan
     followed: "dict[tuple[str, str], PinnedIndex]" = field(default_factory=dict)  # as first pinned
     rows: int | None = None  # that the first plan says will be read
+    on_defect: DefectListener | None = None  # gets every defect, whatever the limit
     errors: tuple[ScrubError, ...] = ()  # what kept tables from being looked at
 
     def session(self) -> "SparkSession":
@@ -94,6 +95,7 @@ class Preparation:
             native_refusal,
             pins.whole,
             pins.pairs,
+            pins.constraints,
         )
 
     def explained(self) -> CheckPlan:
@@ -130,7 +132,6 @@ class Preparation:
     def run(self, job_size: "JobSize | None" = None) -> RunResult:
         started_at, began = datetime.now(UTC), time.monotonic()
         was_started = self.spark.seconds_starting
-        self._refuse_what_some_lack()
         plan = self.plan()
         if all(table.pairs is None for table in plan.tables):
             self.rows = plan.rows
@@ -147,14 +148,6 @@ class Preparation:
             defects=tuple(found.defects),
             seconds_starting=starting,
         )
-
-    def _refuse_what_some_lack(self) -> None:
-        """An option that would be ignored in silence is refused instead."""
-        if self.request.all_defects is not None and self._has_own_indexes():
-            raise UsageError(
-                "--all-defects is not available for indexes of the database itself",
-                hint="leave it out, or choose other tables and indexes (--index)",
-            )
 
     def _has_own_indexes(self) -> bool:
         return any(own_indexes(table, self.request) for table in self.tables)
@@ -182,7 +175,6 @@ class Preparation:
 
         spark, request = self.session(), self.request
         running.enter_context(stoppable(spark, self.run_id))
-        on_defect = running.enter_context(all_defects_file(request))
         refusal = native_refusal(found.plan, spark)
         if refusal is not None:
             found.plan = self.plan(refusal)
@@ -202,7 +194,7 @@ class Preparation:
                 plan_again=partial(self._plan_again, part, refusal),
                 sleep=self.sleep,
                 on_progress=self.on_progress,
-                on_defect=on_defect,
+                on_defect=self.on_defect,
             )
             return run_stages(part, stores, spark, settings)
 
@@ -223,7 +215,9 @@ class Preparation:
             found.add(part, run_part(part))
         if self._has_own_indexes():
             request = replace(self.request, limit=found.room(self.request.limit))
-            found.own = check_own_indexes(self.tables, request, self.stores, self.on_progress)
+            found.own = check_own_indexes(
+                self.tables, request, self.stores, self.on_progress, self.on_defect
+            )
             found.defects += found.own.defects
         for part in parts[len(of_columns) :]:
             assert run_part is not None

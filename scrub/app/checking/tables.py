@@ -5,9 +5,11 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrub.app.checking.all_defects import DefectListener, every_defect
 from scrub.app.checking.given_frames import place_frames
 from scrub.app.checking.preparation import Preparation
 from scrub.app.checking.state_directory import state_directory
@@ -16,7 +18,7 @@ from scrub.app.checking.zone_groups import by_time_zone, joined_plans, joined_re
 from scrub.app.lazy_spark import LazySpark
 from scrub.app.selection import select_tables
 from scrub.catalog import load_catalog
-from scrub.errors import UsageError
+from scrub.model.definition import definition_of
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
@@ -37,6 +39,7 @@ def check(
     catalog: Path | str = "scrub.yaml",
     spark: "SparkSession | None" = None,
     indexes: Sequence[str] = (),
+    constraints: Sequence[str] = (),
     checks: Sequence[str] = (),
     strategy: Strategy | str = Strategy.AUTO,
     engine: Engine | str = Engine.AUTO,
@@ -53,6 +56,7 @@ def check(
         catalog=Path(catalog),
         tables=tables,
         indexes=tuple(indexes),
+        constraints=tuple(constraints),
         checks=tuple(checks),
         strategy=Strategy(strategy),
         engine=Engine(engine),
@@ -69,22 +73,30 @@ def run_check(
     spark_options: SparkOptions | None = None,
     on_progress: ProgressListener = ignore_progress,
     job_size: "JobSize | None" = None,
+    on_defect: DefectListener | None = None,
     frames: "Mapping[str, DataFrame] | None" = None,
 ) -> RunResult:
     """Carry out a request and say what was found; reads only.
 
-    `job_size` says how much one Spark job reads, and so how often finished work is kept; `frames`
-    are read in the place of tables and indexes, see `check`.
+    `job_size` says how much one Spark job reads, and so how often finished work is kept;
+    `on_defect` gets every defect, whatever the limit; `frames` are read in the place of tables and
+    indexes, see `check`.
     """
     results: list[RunResult] = []
-    with _prepared(request, spark, spark_options, on_progress, frames) as preparations:
+    with (
+        _prepared(request, spark, spark_options, on_progress, frames) as preparations,
+        every_defect(request, on_defect) as listener,
+    ):
         for preparation in preparations:
+            preparation.on_defect = listener
             preparation.leave_room(sum(len(result.defects) for result in results))
             results.append(preparation.run(job_size))
         errors = [error for preparation in preparations for error in preparation.errors]
-    result = joined_results(results)
-    demand_a_look(result, errors)
-    return result
+        result = joined_results(results)
+        demand_a_look(result, errors)
+    tables = [table for preparation in preparations for table in preparation.tables]
+    definitions = {table.name: definition_of(table) for table in tables}
+    return replace(result, definitions=definitions, where=request.where)
 
 
 def explain_check(
@@ -117,11 +129,6 @@ def _prepared(
     catalog = given.catalog
     tables = tuple(catalog.table(table.name) for table in tables)
     zones = by_time_zone(tables) or {DEFAULT_ZONE: ()}
-    if len(zones) > 1 and request.all_defects is not None:
-        raise UsageError(
-            f"--all-defects is not available for tables of several time zones: {', '.join(zones)}",
-            hint="leave it out, or choose tables of one time zone",
-        )
     run_id, kept_in = uuid.uuid4().hex[:12], state_directory()
     with ExitStack() as stack:
         options = spark_options or SparkOptions()

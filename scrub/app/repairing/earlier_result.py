@@ -11,7 +11,16 @@ from scrub.errors import UsageError
 from scrub.model.defect import Defect, DefectKind
 
 _ENTRIES = ("primary_key", "index_key", "expected", "actual")
-_MAY_BE_ABSENT = ("index", "key_hex", "value_hex", "column", "file")
+_MAY_BE_ABSENT = (
+    "index",
+    "key_hex",
+    "value_hex",
+    "column",
+    "file",
+    "constraint",
+    "stored_type",
+    "row_digest",
+)
 _REDACTED = ("[redacted]", "[redacted, differs]")
 
 
@@ -148,7 +157,7 @@ def _result(path: Path, records: list[Mapping[str, Any]]) -> EarlierResult:
                             entries = int(record.get("entries") or 0) if place[1] else 0
                             sizes[place] = max(known, int(record["rows"]), entries)
                 case "defect":
-                    defects.append(_defect(record))
+                    defects.append(defect_of(record))
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise _no_result(path, str(error)) from error
     if any(map(_is_redacted, defects)):
@@ -178,7 +187,8 @@ def _is_redacted(defect: Defect) -> bool:
     return any(value in _REDACTED for value in values)
 
 
-def _defect(record: Mapping[str, Any]) -> Defect:
+def defect_of(record: Mapping[str, Any]) -> Defect:
+    """The defect of a record; raises KeyError, TypeError, ValueError or AttributeError."""
     for name in _ENTRIES:
         entry = record.get(name)
         if entry is None:

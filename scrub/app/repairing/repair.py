@@ -220,6 +220,7 @@ class Repair:
                 where=where,
                 limit=limit,
                 fresh=True,
+                constraints_unasked=False,
             ),
             **self._options,
         )

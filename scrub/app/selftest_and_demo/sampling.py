@@ -74,6 +74,7 @@ def _definition(plan: TablePlan) -> Table:
         columns=tuple(plan.table.column(name) for name in plan.side.columns),
         indexes=tuple(replace(each.index, reflects=None) for each in plan.indexes),
         checks={},
+        unique=(),
         foreign_keys=(),
     )
 

@@ -148,7 +148,9 @@ class _Checking:
         return write_copies(copies, directory)
 
     def _check(self, catalog: Path, engine: Engine, limit: int) -> RunResult:
-        request = CheckRequest(catalog=catalog, engine=engine, limit=limit, fresh=True)
+        request = CheckRequest(
+            catalog=catalog, engine=engine, limit=limit, fresh=True, constraints_unasked=False
+        )
         return run_check(request, spark=self.spark, on_progress=self.on_progress)
 
 

@@ -33,7 +33,7 @@ def is_special(tag: int) -> bool:
 
 
 @inlined
-def _is_negative(tag: int) -> bool:
+def is_negative(tag: int) -> bool:
     return tag == 0x1A or tag == 0x25 or tag == 0x26
 
 
@@ -87,11 +87,11 @@ def read_decimal(
         exponent = int64(word) if tag == 0x1A or tag == 0x34 else -int64(word)
     elif tag != 0x25 and tag != 0x29:
         return fail(fault, Code.DECIMAL_TAG, at), o
-    return end, put_decimal(_is_negative(tag), exponent, data, after, end, out, o)
+    return end, put_decimal(is_negative(tag), exponent, data, after, end, out, o)
 
 
 @inlined
-def _head(data: Octets, begin: int) -> tuple[int, int]:
+def head_of(data: Octets, begin: int) -> tuple[int, int]:
     """The exponent of a canonical decimal that has one, and where its coefficient starts."""
     tag = data[begin]
     if tag == 0x25 or tag == 0x29:
@@ -117,7 +117,7 @@ def is_composite_decimal(data: Octets, begin: int, end: int) -> bool:
     """Whether a canonical decimal's key loses something: zeros at the end, or all but the kind."""
     if is_special(data[begin]):
         return True
-    _, start = _head(data, begin)
+    _, start = head_of(data, begin)
     if end - start <= 8:
         return get_big_endian(data, start, end - start) % uint64(10) == uint64(0)
     return _is_multiple_of_ten(data, start, end)
@@ -171,7 +171,7 @@ def fits_digits(data: Octets, begin: int, end: int, whole: int, fraction: int) -
     """
     if is_special(data[begin]):
         return True
-    exponent, start = _head(data, begin)
+    exponent, start = head_of(data, begin)
     if end - start > 8:
         return _long_fits_digits(data, exponent, start, end, whole, fraction)
     word, digits = get_big_endian(data, start, end - start), int64(0)
@@ -254,12 +254,12 @@ def put_key_decimal(
     if tag == ZERO:
         out[at] = ZERO
         return at + 1
-    exponent, start = _head(data, begin)
+    exponent, start = head_of(data, begin)
     if start == end:
         out[at] = ZERO
         return at + 1
     hundreds = (exponent + 1) >> 1 if exponent >= 0 else -((-exponent) >> 1)
-    negative = _is_negative(tag) != descending
+    negative = is_negative(tag) != descending
     at = _put_exponent(hundreds, negative, out, at)
     pad = 0 if 2 * hundreds == exponent else 1
     flip = 0xFF if negative else 0

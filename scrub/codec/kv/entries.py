@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from scrub.codec.kv import field
 from scrub.codec.kv.batches import HELD_ROOM, PAIR_ROOM, appended, batch_of, binary_of, room_for
-from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating, compiled, inlined
+from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating
 from scrub.codec.kv.doubt import is_doubtful, judge_nulls, judge_values, tells_two_rows
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.held_rows import Room, forget
-from scrub.codec.kv.integers import copy_octets, same_octets
+from scrub.codec.kv.integers import copy_octets
 from scrub.codec.kv.judging import BadPair, bad_pair, noted
-from scrub.codec.kv.layouts import Layout, Tables, columns_of, families_of
+from scrub.codec.kv.layouts import Layout, Tables, families_of
 from scrub.codec.kv.pair_reading import payload
 from scrub.codec.kv.pair_writing import (
     put_index_key,
@@ -26,10 +26,8 @@ from scrub.codec.kv.pair_writing import (
 )
 from scrub.codec.kv.pairs import FINE, INVALID, MISSING, UNEXPECTED, Batch, examine
 from scrub.codec.kv.row_keys import primary_of, tells_row
+from scrub.codec.kv.row_pairs import FAMILIES_KEPT, is_partial, is_same_row, row_length
 from scrub.codec.kv.sides import ACTUAL, DOUBTFUL, EXPECTED, OTHERWISE, PARTIAL
-
-_FAMILIES_KEPT = 62
-"""Families beyond this one share a bit: of a table with more, some rows count as partial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,46 +85,6 @@ def entries(layout: Layout, wanted: Sequence[int], keys: pa.Array, values: pa.Ar
         [UnfitValue(pair, index, slot, Code(code)) for pair, index, slot, code in unfit.tolist()],
         bool(lost),
     )
-
-
-@inlined
-def _goes_on(data: Octets, begin: int, length: int, end: int, other_end: int) -> bool:
-    """Whether the key at `end` is the next one of the row that data[begin:end] is a key of.
-
-    Both start with the row's columns, of this length. A key that is not behind this one, such as
-    the same once more, is a row of its own.
-    """
-    if length < 0 or end + length >= other_end:
-        return False
-    if not same_octets(data, begin, begin + length, data, end, end + length):
-        return False
-    for at in range(length, other_end - end):
-        if begin + at == end:
-            return True
-        if data[begin + at] != data[end + at]:
-            return data[begin + at] < data[end + at]
-    return False
-
-
-@inlined
-def _row_length(index: int, indexes: Numbers, keys: Numbers, spans: Numbers, begin: int) -> int:
-    """How far the columns of a key go, to where its family begins."""
-    end = begin
-    for number in range(indexes[index, field.KEY_FROM], indexes[index, field.SUFFIX_TO]):
-        if spans[keys[number, field.SLOT], field.SOURCE] >= 0:
-            end = max(end, spans[keys[number, field.SLOT], field.SOURCE_END])
-    return end - begin
-
-
-@compiled
-def _is_partial(index: int, seen: int, tables: Tables) -> bool:
-    """Whether a row lacks a family that has columns; `seen` has a bit for each that it has."""
-    first, last = families_of(index, tables)
-    for family in range(first, last):
-        columns_from, columns_to = columns_of(family, tables)
-        if columns_from < columns_to and not seen >> min(family - first, _FAMILIES_KEPT) & 1:
-            return True
-    return False
 
 
 @allocating
@@ -193,15 +151,15 @@ def _entries(
         else:
             has_first = has_first or families[family, field.FAMILY_ID] == 0
             used = after
-            seen |= 1 << min(family - indexes[index, field.FAMILIES_FROM], _FAMILIES_KEPT)
+            seen |= 1 << min(family - indexes[index, field.FAMILIES_FROM], FAMILIES_KEPT)
             unfit, unfit_count = judge_values(
                 unfit, unfit_count, pair, index, family, not continues, tables, room
             )
         if indexes[index, field.FAMILIES_TO] - indexes[index, field.FAMILIES_FROM] > 1:
             if not continues:
-                length = _row_length(index, indexes, keys, spans, begin)
+                length = row_length(index, indexes, keys, spans, begin)
             following = key_offsets[pair + 2] if pair + 1 < pairs else end
-            goes_on = _goes_on(batch.keys, begin, length, end, following)
+            goes_on = is_same_row(batch.keys, begin, length, end, following)
         primary = index
         if is_primary:
             if goes_on:
@@ -227,7 +185,7 @@ def _entries(
             first, last, side = family, family + 1, ACTUAL
             if is_primary:
                 first, last = families_of(target, tables)
-                side = PARTIAL if _is_partial(index, seen, tables) else EXPECTED
+                side = PARTIAL if is_partial(index, seen, tables) else EXPECTED
                 if not has_first or is_doubtful(target, tables, room):
                     side = DOUBTFUL
             if side == DOUBTFUL:

@@ -68,7 +68,7 @@ def _judge_parts(key: Octets, family: int, tables: Tables, room: Room) -> None:
             continue
         slot, kind = columns[number, field.COLUMN_SLOT], columns[number, field.COLUMN_KIND]
         # The source is negative where the column is before the tuple in the value.
-        source, turned = spans[slot, field.SOURCE], spans[slot, field.TURNED] == 1
+        source = spans[slot, field.SOURCE]
         if spans[slot, field.HELD] < 0:
             if spans[slot, field.PART] >= 0:
                 fail(composite, Code.COMPOSITE_OTHER, source)
@@ -83,6 +83,7 @@ def _judge_parts(key: Octets, family: int, tables: Tables, room: Room) -> None:
             continue
         # A part that is written as the key is does not only belong there: the key is canonical.
         begin, end = spans[slot, field.PART], spans[slot, field.PART_END]
+        turned = spans[slot, field.TURNED] == 1
         if kind == kinds.DECIMAL:
             of_part = put_key_decimal(held, begin, end, turned, out, 0)
         else:
@@ -145,8 +146,8 @@ def _family_of(index: int, family_id: int, tables: Tables) -> int:
     first, last = families_of(index, tables)
     for number in range(first, last):
         columns_from, columns_to = columns_of(number, tables)
-        is_used = columns_from < columns_to or family_id == 0
-        if is_used and tables.families[number, field.FAMILY_ID] == family_id:
+        is_this = tables.families[number, field.FAMILY_ID] == family_id
+        if is_this and (columns_from < columns_to or family_id == 0):
             found = number
     return found
 
@@ -158,10 +159,10 @@ def read_key_columns(
     """All columns that a key has, with the suffix where it belongs there."""
     keys = tables.keys
     first, last = key_columns(index, tables)
+    suffix_from, suffix_to = suffix_columns(index, tables)
     at, h, any_null = read_columns(key, at, end, keys, first, last, True, row, h, fault)
     if at >= 0 and (any_null or not tables.indexes[index, field.UNIQUE]):
-        first, last = suffix_columns(index, tables)
-        at, h, _ = read_columns(key, at, end, keys, first, last, True, row, h, fault)
+        at, h, _ = read_columns(key, at, end, keys, suffix_from, suffix_to, True, row, h, fault)
     return at, h
 
 

@@ -8,6 +8,7 @@ before the exception must be thrown away.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -46,7 +47,8 @@ class SplitReader:
     """Reads one split once; `bytes_read` is the compressed size of the column chunks it reads.
 
     A column in `also` that is not stored in the catalog's type does not make the split unreadable:
-    `misfits` says why, column by column, and only converting it raises.
+    `misfits` says why, column by column, `stored_types` how it is stored instead, and only
+    converting it raises.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class SplitReader:
         self.columns = tuple(columns)
         self.also = None if also is None else tuple(also)
         self.misfits: dict[str, str] = {}
+        self.stored_types: dict[str, str] = {}
         self._sources: dict[str, _Source] = {}
         self.storage_options = storage_options
         self.batch_rows = batch_rows
@@ -168,6 +171,7 @@ class SplitReader:
         found = [i for i, other in enumerate(names) if other == name]
         found = found or [i for i, other in enumerate(names) if other.lower() == name.lower()]
         if len(found) > 1:
+            self.stored_types[name] = "several columns"
             raise self._unreadable(f"the file has several columns named {name}")
         return found[0] if found else None
 
@@ -175,6 +179,7 @@ class SplitReader:
         # Arrow shows INT96 without a zone, but the writers of INT96 meant an instant.
         known = ColumnType(TypeName.TIMESTAMP) if physical == "INT96" else from_arrow(stored)
         if known is None or not widens(known, column.type):
+            self.stored_types[column.name] = str(known or stored)
             raise self._unreadable(
                 f"column {column.name} is stored as {known or stored}, not {column.type}"
             )
@@ -184,6 +189,9 @@ class SplitReader:
         try:
             return parse_partition_value(text, column.type)
         except PartitionValueError as error:
+            # The value itself stays where it is: this goes into ids and redacted reports.
+            digest = sha256((text or "").encode("utf-8", "surrogatepass")).hexdigest()
+            self.stored_types[column.name] = f"partition value {digest[:16]}"
             raise self._unreadable(f"partition column {column.name}: {error}") from error
 
     def _converted(self, array: Any, column: Column, legacy: bool) -> Any:

@@ -18,7 +18,7 @@ from scrub.stores.postgres.column_types import as_sent
 _EQUAL = "OPERATOR(pg_catalog.=)"  # every value is of a type that scrub chose, see `value_of`
 _ROWS_BETWEEN_RESTS = 40_000  # on average
 _REST_SECONDS = 0.01
-_REST = (
+REST = (
     "CASE WHEN pg_catalog.random() "
     f"OPERATOR(pg_catalog.<) {1 / _ROWS_BETWEEN_RESTS}::double precision "
     f"THEN pg_catalog.pg_sleep({_REST_SECONDS})::pg_catalog.text IS NOT NULL ELSE true END"
@@ -68,7 +68,7 @@ class EntryComparison:
 
         With `resting`, the server sleeps now and then, so that others get on with their work.
         """
-        rest = _REST if resting else None
+        rest = REST if resting else None
         in_join = f"pg_catalog.count(a.{self._mark})"
         actual = f"(SELECT pg_catalog.count(*) FROM ({self.actual.where(rest)}) AS a)"
         return f"""

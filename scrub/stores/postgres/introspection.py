@@ -12,16 +12,24 @@ _TABLES = """
 """
 _KEYS = """
     SELECT o.contype::text, o.conname, pg_get_expr(o.conbin, o.conrelid, true),
+           pg_get_constraintdef(o.oid),
            (SELECT array_agg(a.attname::text ORDER BY k.n)
             FROM unnest(o.conkey) WITH ORDINALITY AS k(number, n)
             JOIN pg_attribute a ON a.attrelid = o.conrelid AND a.attnum = k.number),
            f.relname,
-           o.contype = 'f' AND EXISTS (
-               SELECT FROM pg_constraint p
-               WHERE p.conrelid = o.confrelid AND p.contype = 'p' AND p.conkey = o.confkey)
+           (SELECT array_agg(a.attname::text ORDER BY k.n)
+            FROM unnest(o.confkey) WITH ORDINALITY AS k(number, n)
+            JOIN pg_attribute a ON a.attrelid = o.confrelid AND a.attnum = k.number),
+           o.confmatchtype = 'f',
+           -- Older servers do not have these two.
+           coalesce((to_jsonb(o) ->> 'conperiod')::boolean, false),
+           coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::boolean, false)
     FROM pg_constraint o
     LEFT JOIN pg_class f ON f.oid = o.confrelid AND f.relnamespace = o.connamespace
-    WHERE o.conrelid = %s::regclass AND o.contype IN ('p', 'c', 'f')
+    LEFT JOIN pg_index i ON i.indexrelid = o.conindid
+    WHERE o.conrelid = %s::regclass AND o.contype IN ('p', 'c', 'f', 'u', 'x')
+      -- Not those that the server itself makes, for each partition that is referred to.
+      AND NOT (o.contype = 'f' AND o.conparentid <> 0)
     ORDER BY o.conname
 """
 _INDEXES = """
@@ -40,12 +48,16 @@ _INDEXES = """
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredForeignKey:
-    """A foreign key to the primary key of a table in the same schema."""
+class DeclaredKey:
+    """A constraint of columns that is no CHECK: unique, foreign, or one that excludes rows."""
 
     name: str
+    definition: str
     columns: tuple[str, ...]
-    references: str
+    references: str | None = None  # a table of the same schema
+    referred: tuple[str, ...] = ()  # its columns
+    is_period: bool = False  # ranges must not overlap, or must be covered
+    nulls_count: bool = False  # NULLs clash, or must come together, which is not the default
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +79,9 @@ class Declared:
 
     primary_key: tuple[str, ...]
     checks: dict[str, str]  # in the database's own SQL
-    foreign_keys: tuple[DeclaredForeignKey, ...]
+    unique: tuple[DeclaredKey, ...]
+    foreign_keys: tuple[DeclaredKey, ...]
+    exclusions: tuple[DeclaredKey, ...]
     indexes: tuple[DeclaredIndex, ...]
 
 
@@ -80,15 +94,26 @@ def declared(connection: Connection, relation: str) -> Declared:
     """What is declared of a relation, which is named as SQL does."""
     primary_key: tuple[str, ...] = ()
     checks: dict[str, str] = {}
-    foreign_keys: list[DeclaredForeignKey] = []
-    for kind, name, text, columns, other, is_primary in connection.execute(_KEYS, (relation,)):
+    keys: dict[str, list[DeclaredKey]] = {"u": [], "f": [], "x": []}
+    for row in connection.execute(_KEYS, (relation,)):
+        kind, name, text, definition, columns, other, referred, full, is_period, clash = row
         if kind == "p":
             primary_key = tuple(columns)
         elif kind == "c":
             checks[name] = text
-        elif is_primary and other is not None:
-            foreign_keys.append(DeclaredForeignKey(name, tuple(columns), other))
+        else:
+            key = DeclaredKey(
+                name=name,
+                definition=definition,
+                columns=tuple(columns or ()),
+                references=other,
+                referred=tuple(referred or ()),
+                is_period=is_period,
+                nulls_count=full if kind == "f" else clash,
+            )
+            keys[kind].append(key)
     indexes = tuple(
         DeclaredIndex(*row) for row in connection.execute(_INDEXES, (relation,)).fetchall()
     )
-    return Declared(primary_key, checks, tuple(foreign_keys), indexes)
+    unique, foreign_keys, exclusions = map(tuple, keys.values())
+    return Declared(primary_key, checks, unique, foreign_keys, exclusions, indexes)

@@ -2,7 +2,7 @@
 """Queries at the shared snapshot, repeated in another connection if one is lost."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -29,21 +29,29 @@ _LOOK_SECONDS = 0.01
 
 
 def ask(
-    conninfo: str, snapshot: SharedSnapshot, query: str, gentler: str | None = None
+    conninfo: str,
+    snapshot: SharedSnapshot,
+    query: str,
+    gentler: str | None = None,
+    settings: Sequence[str] = (),
 ) -> Sequence[Any]:
     """The query's only row; while others write, one process works for the gentler form of it.
 
     Each attempt has a session of its own, and the last one is that of the snapshot itself: it has
-    its locks already, so that nobody who waits for an exclusive lock stands before it.
+    its locks already, so that nobody who waits for an exclusive lock stands before it. `settings`
+    are statements that hold for the query's transaction.
     """
     psycopg = require_psycopg()
     for attempt in range(1, ATTEMPTS + 1):
         try:
             if attempt == ATTEMPTS:
-                with snapshot.connection.transaction():
+                # Rolled back, so that the settings do not stay.
+                with snapshot.connection.transaction(force_rollback=True):
+                    for statement in settings:
+                        snapshot.connection.execute(statement)
                     return only_row(snapshot.connection, query)
             with connect(conninfo) as connection:
-                for statement in read_at(snapshot.identifier):
+                for statement in (*read_at(snapshot.identifier), *settings):
                     connection.execute(statement)
                 is_gentle = gentler is not None and _others_write(connection)
                 if is_gentle:
@@ -64,20 +72,39 @@ def fetch(
     conninfo: str, snapshot: SharedSnapshot, query: str, columns: Sequence[tuple[str, ColumnType]]
 ) -> pa.Table:
     """Rows as Arrow: `expected` first, then these columns."""
-    dbapi = require_adbc()
-    try:
-        with dbapi.connect(conninfo) as connection, connection.cursor() as cursor:
-            for statement in (*read_at(snapshot.identifier), *said_again(conninfo)):
-                cursor.execute(statement)
-            cursor.execute(query)
-            table = cursor.fetch_arrow_table()
-    except (dbapi.Error, OSError) as error:
-        raise _unavailable(error, conninfo) from error
     schema = pa.schema(
         [("expected", pa.bool_()), *((name, to_arrow(of_type)) for name, of_type in columns)]
     )
+    return pa.Table.from_batches(stream(conninfo, snapshot, query, schema), schema)
+
+
+def stream(
+    conninfo: str,
+    snapshot: SharedSnapshot,
+    query: str,
+    schema: pa.Schema,
+    settings: Sequence[str] = (),
+) -> Iterator[pa.RecordBatch]:
+    """The query's rows, with the columns of the schema in its order, a batch at a time.
+
+    `settings` are statements that hold for the query's transaction.
+    """
+    dbapi = require_adbc()
     try:
-        return table.rename_columns(schema.names).cast(schema)
+        with dbapi.connect(conninfo) as connection, connection.cursor() as cursor:
+            for statement in (*read_at(snapshot.identifier), *said_again(conninfo), *settings):
+                cursor.execute(statement)
+            cursor.execute(query)
+            for batch in cursor.fetch_record_batch():
+                if batch.num_rows:
+                    yield _converted(batch, schema)
+    except (dbapi.Error, OSError, pa.ArrowInvalid) as error:  # the latter two amid the rows
+        raise _unavailable(error, conninfo) from error
+
+
+def _converted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    try:
+        return batch.rename_columns(schema.names).cast(schema)
     except pa.ArrowInvalid as error:
         raise StoreUnavailable(f"a value does not fit its type: {server_message(error)}") from error
 

@@ -24,6 +24,7 @@ from scrub.stores.postgres.connections import (
     require_psycopg,
     server_message,
 )
+from scrub.stores.postgres.constraints.reader import PostgresConstraintReader
 from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.pinned import (
     HeldRelation,
@@ -156,9 +157,7 @@ class PostgresStore:
     def compare(self, expected: ComparedSide, actual: ComparedSide) -> ComparedEntries:
         """Join both sides in the server and count."""
         comparison = self._comparison(expected, actual)
-        # Who sets the number of processes in the catalog has decided.
-        gives_way = WORKERS not in self._store.options
-        resting = comparison.counting(resting=True) if gives_way else None
+        resting = comparison.counting(resting=True) if self._gives_way else None
         row = ask(self.conninfo, self.snapshot, comparison.counting(), resting)
         return comparison.counted(row)
 
@@ -190,6 +189,15 @@ class PostgresStore:
         values = [f"{as_sent(name, of_type)} AS {name}" for name, of_type in key]
         query = f"SELECT true AS expected, {', '.join(values)} FROM ({side.where()}) AS s"
         return fetch(self.conninfo, self.snapshot, query, key).drop_columns("expected")
+
+    def constraint_reader(self) -> PostgresConstraintReader:
+        """What looks for violated constraints of the pinned relations, in the server."""
+        return PostgresConstraintReader(self.conninfo, self.snapshot, self._pinned, self._gives_way)
+
+    @property
+    def _gives_way(self) -> bool:
+        """Whether queries slow down while others write; who sets the number of workers decides."""
+        return WORKERS not in self._store.options
 
     def _comparison(self, expected: ComparedSide, actual: ComparedSide) -> EntryComparison:
         rows, entries = (self._pinned[source.facts.relation] for source in (expected, actual))

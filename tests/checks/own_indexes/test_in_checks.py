@@ -151,10 +151,11 @@ def test_a_missing_index_costs_no_other(scrub: Any, database: Database) -> None:
     assert "t.t_word, error: there is no index t_word" in output
 
 
-def test_every_defect_to_a_file_is_refused(scrub: Any, tmp_path: Path) -> None:
-    code, _, messages = scrub("--all-defects", str(tmp_path / "all.jsonl"))
-    assert code == 2
-    assert "not available for indexes of the database itself" in messages
+def test_every_defect_goes_to_a_file(scrub: Any, tmp_path: Path) -> None:
+    everything = tmp_path / "all.jsonl"
+    code, output, _ = scrub("--all-defects", str(everything), "--limit", "0", "--format", "json")
+    assert len(everything.read_text().splitlines()) == json.loads(output)["defects_total"]
+    assert code == json.loads(output)["exit_code"]
 
 
 @pytest.mark.parametrize("as_of", ["2026-01-01T00:00:00Z", "t=3"])

@@ -122,3 +122,26 @@ def test_tables_of_pairs_declare_constraints_too(tmp_path: Path) -> None:
         "    foreign_keys: {f: {columns: [region, customer], references: customers}}\n",
     ).table("pairs")
     assert [c.name for c in constraints_of(table)] == ["not_null", "c", "primary_key", "u", "f"]
+
+
+def test_every_constraint_knows_its_line(tmp_path: Path) -> None:
+    table = load(
+        tmp_path,
+        "    checks:\n"
+        "      positive: amount >= 0\n"
+        "      small: amount < 10\n"
+        "    unique: {one_email: [email]}\n"
+        "    foreign_keys:\n"
+        "      customer: {columns: [region, customer_id], references: customers}\n",
+    ).tables["orders"]
+    columns, key = (
+        HEAD.splitlines().index(line) + 1 for line in ("    columns:", "    primary_key: [id]")
+    )
+    assert table.constraint_lines == {
+        "not_null": columns,
+        "primary_key": key,
+        "positive": FIRST_LINE + 1,
+        "small": FIRST_LINE + 2,
+        "one_email": FIRST_LINE + 3,
+        "customer": FIRST_LINE + 5,
+    }

@@ -15,7 +15,7 @@ from scrub.app.selftest_and_demo.key_values import DefectKey
 from scrub.app.selftest_and_demo.selftest import SelfTestResult
 from scrub.app.selftest_and_demo.verdicts import Trial
 from scrub.cli import main
-from scrub.model.defect import PHYSICAL_KINDS, DefectKind
+from scrub.model.defect import INDEX_KINDS, DefectKind
 from scrub.model.journal import UndoReport
 from scrub.model.repair import RepairPlan, RepairReport
 from scrub.model.request import SparkOptions
@@ -47,8 +47,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> DemoResult:
     )
 
     def fake(lake: DemoLake, **_: object) -> DemoResult:
-        kinds = [kind for kind in DefectKind if kind not in PHYSICAL_KINDS]
-        planted = dict.fromkeys(kinds, 2)
+        planted = dict.fromkeys(INDEX_KINDS, 2)
         return replace(result, planted=planted, found={**planted, **result.found})
 
     monkeypatch.setattr(run_demo, "run_demo", fake)
@@ -64,7 +63,7 @@ def test_the_demo_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in out
     assert "All 12 were found, and nothing else." in out
     assert "$ scrub undo a1b2c3 --execute" in out
-    for kind in set(DefectKind) - set(PHYSICAL_KINDS):
+    for kind in INDEX_KINDS:
         assert kind in out
     assert max(map(len, out.split("$ scrub check")[0].splitlines())) < 100
 

@@ -15,7 +15,7 @@ from scrub.app.selftest_and_demo.demo import make_demo, repair_demo, run_demo
 from scrub.app.selftest_and_demo.demo_lake import make_orders, write_demo_catalog
 from scrub.app.selftest_and_demo.table_copy import TableCopy
 from scrub.app.selftest_and_demo.verdicts import EngineReport
-from scrub.model.defect import PHYSICAL_KINDS, DefectKind
+from scrub.model.defect import INDEX_KINDS, DefectKind
 from scrub.model.request import CheckRequest, Engine, Strategy
 from tests.scrub.app.selftest_and_demo.oracle import defects_of
 
@@ -43,7 +43,7 @@ def test_the_lake_has_every_kind_of_defect_and_no_other(tmp_path: Path) -> None:
         },
     )
     assert defects_of(on_disk, CONDITIONS) == lake.planted
-    assert {key.kind for key in lake.planted} == set(DefectKind) - set(PHYSICAL_KINDS)
+    assert {key.kind for key in lake.planted} == set(INDEX_KINDS)
 
 
 @pytest.mark.spark

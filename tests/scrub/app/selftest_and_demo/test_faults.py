@@ -15,7 +15,7 @@ from scrub.app.selftest_and_demo.fresh_values import fresh_value
 from scrub.app.selftest_and_demo.key_values import planted_key, reported_key
 from scrub.app.selftest_and_demo.table_copy import TableCopy
 from scrub.codec.arrow_types import to_arrow
-from scrub.model.defect import PHYSICAL_KINDS, Defect, DefectKind
+from scrub.model.defect import INDEX_KINDS, Defect, DefectKind
 from scrub.model.table import Column, EntryColumn, Index, Nulls, Table
 from scrub.model.types import TypeName, parse_type
 from tests.scrub.app.selftest_and_demo.oracle import covers, defects_of, entry_of
@@ -109,7 +109,7 @@ def test_the_copy_without_faults_has_no_defects() -> None:
 def test_all_faults_at_once_are_exactly_their_defects(seed: int) -> None:
     (faulty,), left_out = plant_all(a_copy(), INDEXES, seed=seed)
     assert defects_of(faulty.copy, CONDITIONS) == expected_of(faulty)
-    assert {key.kind for key in expected_of(faulty)} == set(DefectKind) - set(PHYSICAL_KINDS)
+    assert {key.kind for key in expected_of(faulty)} == set(INDEX_KINDS)
     assert not any(left.applicable for left in left_out)
 
 

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NOT NULL and CHECK where Spark reads the rows: one pass for all constraints of a table.
+
+If an expression raises, the constraints are looked at one by one, so that it costs no other.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row
+
+from checks.columns.diagnosis import raising_row
+from checks.columns.fault_naming import in_order, to_defect
+from checks.columns.sql_looks import SqlLook
+from checks.constraints.rows import RowConstraint
+from checks.constraints.spark_rows import RowFrames
+from checks.constraints.violations import Violations
+from checks.failures import FAILURES, Failure, reason_for
+from checks.numbering import Relation
+from checks.source import Reading
+from scrub.codec.digest import Salt
+from scrub.model.constraint import Constraint
+from scrub.model.defect import Defect, DefectKind
+from scrub.spark.failures import SessionEnded
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class RowsBySql:
+    """Some constraints of one table that rows keep or violate by themselves."""
+
+    reading: Reading
+    relation: Relation
+    rows: RowFrames
+    salt: Salt
+
+    def look(self, constraints: Sequence[Constraint]) -> list[Violations]:
+        """Count the violations of all constraints."""
+        try:
+            return self._count(constraints)
+        except FAILURES as error:
+            if len(constraints) > 1 and not isinstance(error, SessionEnded):
+                return [found for one in constraints for found in self.look([one])]
+            lost = [Violations(one) for one in constraints]
+            for violations in lost:
+                violations.give_up(self._reason(violations.constraint, error))
+            return lost
+
+    def _count(self, constraints: Sequence[Constraint]) -> list[Violations]:
+        table = self.relation.table.table
+        checks = [RowConstraint(table, one) for one in constraints]
+        look = self._look(checks)
+        (counted,) = self._over(look, lambda rows: self.reading.jobs.rows(look.counted(rows)))
+        faults = look.as_faults(counted)
+        found = []
+        for check in checks:
+            violations = Violations(check.constraint)
+            violations.found.rows = faults.rows
+            violations.count(sum(n for of, n in faults.counts.items() if _is_of(of, check)))
+            if lost := self.rows.not_read:
+                violations.give_up(lost)
+            violations.name = _naming(self, check)
+            found.append(violations)
+        return found
+
+    def named(self, check: RowConstraint, limit: int | None) -> Iterator[Defect]:
+        """The violations of one constraint."""
+        look, jobs = self._look([check]), self.reading.jobs
+        if limit is not None:
+            job: Callable[[DataFrame], list[Row]] = lambda rows: jobs.rows(  # noqa: E731
+                in_order(look.named(rows), limit)
+            )
+            found: Iterator[Row] | list[Row] = self.rows.over(look.columns_to_name, job)
+        else:
+            found = self.rows.over(
+                look.columns_to_name, lambda rows: jobs.each(in_order(look.named(rows), None))
+            )
+        for row in found:
+            yield to_defect(row, check, self.relation, None)
+
+    def _look(self, checks: Sequence[RowConstraint]) -> SqlLook:
+        """All conditions at once, over the columns that they speak of."""
+        table = self.relation.table.table
+        needed = {*table.primary_key, *(name for check in checks for name in check.columns(table))}
+        columns = tuple(column for column in table.columns if column.name in needed)
+        names = [column.name for column in columns]
+        faults = [fault for check in checks for fault in check.sql_faults(table, names)]
+        return SqlLook(self.relation, columns, {}, faults)
+
+    def _over(self, look: SqlLook, job: Callable[[DataFrame], Answer]) -> Answer:
+        return self.rows.over(look.columns, job)
+
+    def _reason(self, constraint: Constraint, error: Failure) -> str:
+        """Why a constraint could not be checked: the row to blame, if an expression raises."""
+        redact = self.reading.settings.redact
+        if not isinstance(error, PySparkException) or isinstance(error, SessionEnded):
+            return reason_for(error, redact)
+        table = self.relation.table.table
+        look = self._look([RowConstraint(table, constraint)])
+        values = [fault.condition for fault in look.faults]
+        try:
+            raised = self._over(
+                look,
+                lambda rows: raising_row(rows, table, values, self.salt, self.reading.jobs.rows),
+            )
+        except FAILURES as another:
+            return reason_for(another, redact)
+        return f"its expression {raised.told}" if raised else reason_for(error, redact)
+
+
+def _naming(by_sql: RowsBySql, check: RowConstraint) -> Callable[[int | None], Iterator[Defect]]:
+    return lambda limit: by_sql.named(check, limit)
+
+
+def _is_of(of: tuple[str, DefectKind], check: RowConstraint) -> bool:
+    """Whether a fault counts for a constraint: NULLs by column, the others by name."""
+    subject, kind = of
+    is_null = kind is DefectKind.NULL_VIOLATION
+    return is_null == (check.constraint.condition is None) and (
+        is_null or subject == check.constraint.name
+    )

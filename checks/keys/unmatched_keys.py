@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows whose foreign key refers to no row, where the parent has too many keys to travel.
+
+The digests of both sides are brought together by range. A key of which no parent has both digests
+is suspected; usually there is none, and all is well. The rows with suspected keys, and the parents
+that share a first digest with them, are read again and compared by value: what is named does not
+rest on digests alone.
+
+While some parents cannot be read, nothing is violated: rows without a known parent are undecided.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from checks.jobs import Jobs
+from checks.keys import by_sql
+from checks.keys.findings import KeyFindings, counted
+from checks.keys.held_keys import HeldKeys, SuspectedKeys
+from checks.keys.packed_ranges import brought_together, pairs_in, unpacked
+from checks.keys.repeated_keys import SUSPECTS_MAX
+from checks.keys.sifted_rows import every_complete, sifted
+from checks.keys.split_rows import Key, SplitRows
+from checks.keys.suspicion import FOUND_SCHEMA, Words, found_in, found_rows, report_rows
+from scrub.codec import digest_sets
+from scrub.codec.digest import Salt
+
+_CHILD, _PARENT = 0, 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A foreign key, and the key it refers to, column by column."""
+
+    columns: Key
+    referred: Key  # of the parent; integers may differ in width
+
+
+def find_unmatched(
+    spark: SparkSession,
+    jobs: Jobs,
+    child: SplitRows,
+    parent: SplitRows,
+    reference: Reference,
+    primary_key: Key,
+    salt: Salt,
+    suspects_max: int = SUSPECTS_MAX,
+) -> KeyFindings:
+    """What was found about one foreign key."""
+    if not child.splits:
+        return KeyFindings(rows=0)
+    found = found_in(
+        jobs.arrow(
+            brought_together(
+                spark,
+                [child, parent],
+                [[reference.columns], [reference.referred]],
+                salt,
+                unmatched_in,
+                FOUND_SCHEMA,
+                keys_max=suspects_max,
+                pairs=True,
+            )
+        )
+    )
+    looked = KeyFindings(
+        rows=found.rows(_CHILD),
+        unread=found.unread(_CHILD),
+        unread_parents=found.unread(_PARENT),
+    )
+    suspected = found.of_key(0)
+    if suspected is not None and not len(suspected):
+        return looked
+    children, parents = _suspicious(
+        spark,
+        child.without(found.unread_numbers(_CHILD)),
+        parent.without(found.unread_numbers(_PARENT)),
+        reference,
+        primary_key,
+        salt,
+        suspected,
+    )
+    unmatched = by_sql.unmatched(
+        children, reference.columns, primary_key, parents, reference.referred
+    )
+    return counted(unmatched, jobs, looked, parents_whole=not looked.unread_parents)
+
+
+def unmatched_in(batches: Iterator[pa.RecordBatch], keys_max: int) -> Iterator[pa.RecordBatch]:
+    """The keys of a range that no parent has; runs in a Spark task."""
+    gathering, reports = unpacked(batches)
+    parents = digest_sets.set_of(pairs_in(gathering.get((0, _PARENT), [])))
+    unmatched = digest_sets.lacking(parents, pairs_in(gathering.get((0, _CHILD), [])))
+    if len(unmatched):
+        yield found_rows(0, digest_sets.distinct(unmatched), keys_max)
+    yield report_rows(reports)
+
+
+def _suspicious(
+    spark: SparkSession,
+    child: SplitRows,
+    parent: SplitRows,
+    reference: Reference,
+    primary_key: Key,
+    salt: Salt,
+    suspected: Words | None,
+) -> tuple[DataFrame, DataFrame]:
+    """Keyed frames of the rows to compare, of both sides; all rows if suspects are too many."""
+    of_children, of_parents = every_complete, every_complete
+    if suspected is not None:
+        pairs = pairs_in([suspected])
+        of_children = HeldKeys(pairs, salt).has
+        of_parents = SuspectedKeys.of(pairs[:, 0], salt).has
+    return (
+        sifted(spark, child, reference.columns, primary_key, of_children),
+        sifted(spark, parent, reference.referred, (), of_parents),
+    )
+
+
+def find_unmatched_by_sql(
+    jobs: Jobs,
+    child: DataFrame,
+    parent: DataFrame,
+    reference: Reference,
+    primary_key: Key,
+    *,
+    where: str | None = None,
+    parents_whole: bool = True,
+) -> KeyFindings:
+    """The same for rows that Spark reads; `where` chooses among the children."""
+    children = by_sql.keyed(child, reference.columns, primary_key, where)
+    parents = by_sql.keyed(parent, reference.referred, ())
+    unmatched = by_sql.unmatched(
+        children, reference.columns, primary_key, parents, reference.referred
+    )
+    looked = KeyFindings(rows=jobs.number(children))
+    return counted(unmatched, jobs, looked, parents_whole=parents_whole)

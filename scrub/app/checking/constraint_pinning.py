@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixing the snapshots that constraints are checked at: of the table, and of its parents.
+
+The table is pinned before its parents. So a row that was written after the table was pinned can
+never be missed in a parent that was pinned earlier.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from checks.constraints.plan import PinnedConstraints
+from checks.pairs.plan import PinnedPairs, plan_pairs
+from checks.registry import CONSTRAINT, PHYSICAL, checks_of
+from scrub.app.checking.pair_pinning import WHERE_DOES_NOT_APPLY, PairPins
+from scrub.app.selection import select_constraints
+from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
+from scrub.model.constraint import NOT_NULL, Constraint
+from scrub.model.plan import NotChecked, Parent
+from scrub.model.relation import RelationFacts
+from scrub.model.request import AsOf, CheckRequest
+from scrub.model.table import Column, Table
+
+Pin = Callable[[str, str, AsOf | None, Sequence[Column]], RelationFacts]
+AsOfOf = Callable[[str, bool], AsOf | None]
+
+NULLS_ELSEWHERE = "the physical check reports NULLs"
+
+
+@dataclass(slots=True)
+class ConstraintPins:
+    """The constraints that a request means, with whatever could not be pinned."""
+
+    request: CheckRequest
+    catalog: Sequence[Table]
+    pin: Pin
+    as_of: AsOfOf
+    of_pairs: PairPins
+    pinned: list[PinnedConstraints] = field(default_factory=list)
+    not_checked: list[NotChecked] = field(default_factory=list)
+
+    def pin_table(self, table: Table) -> None:
+        """Pin a table and its parents; a parent that cannot be pinned costs one constraint."""
+        chosen = list(self._chosen(table))
+        if not chosen:
+            return
+        try:
+            facts = self._facts(table, is_table=True)
+        except (RelationMismatch, StoreUnavailable) as error:
+            self.not_checked += [self._failed(table, one, error) for one in chosen]
+            return
+        parents: dict[str, Parent] = {}
+        for constraint in chosen:
+            if constraint.references is None:
+                continue
+            try:
+                parents[constraint.name] = self._parent(constraint.references, table)
+            except (RelationMismatch, StoreUnavailable) as error:
+                self.not_checked.append(self._failed(table, constraint, error))
+        ready = [one for one in chosen if one.references is None or one.name in parents]
+        self.pinned.append(
+            PinnedConstraints(table=table, facts=facts, constraints=tuple(ready), parents=parents)
+        )
+
+    def _chosen(self, table: Table) -> Iterator[Constraint]:
+        """What the request means; a NULL is reported once, by the physical check if it is made."""
+        found = select_constraints(table, self.request)
+        if not found:
+            self._skip(table, None, "no constraint of this table was asked for")
+        for constraint in found:
+            if constraint.name == NOT_NULL and PHYSICAL in checks_of(self.request, table):
+                if self.request.checks or self.request.constraints:
+                    self._skip(table, constraint, NULLS_ELSEWHERE)
+                continue
+            if table.kv is not None and self.request.where is not None:
+                self._skip(table, constraint, WHERE_DOES_NOT_APPLY)
+                continue
+            yield constraint
+
+    def _facts(self, table: Table, *, is_table: bool) -> RelationFacts:
+        wanted = self.as_of(table.name, is_table)
+        if table.kv is not None:
+            return self.of_pairs.rows_of(table, wanted).facts
+        stored = [column for column in table.columns if column.computed is None]
+        return self.pin(table.store, table.relation, wanted, stored)
+
+    def _parent(self, name: str, child: Table) -> Parent:
+        table = next(of for of in self.catalog if of.name == name)
+        is_child = table.name == child.name
+        wanted = self.as_of(table.name, is_child)
+        if table.kv is None:
+            return Parent(table=table, facts=self._facts(table, is_table=is_child))
+        held = self.of_pairs.rows_of(table, wanted)
+        pinned = PinnedPairs(table=table, relations=(held,), indexes=(), physical=False)
+        plan = plan_pairs(self.request, pinned)
+        return Parent(table=table, facts=held.facts, pairs=plan)
+
+    def _failed(self, table: Table, constraint: Constraint, error: ScrubError) -> NotChecked:
+        return NotChecked.because_of(
+            error, table=table.name, check=CONSTRAINT.name, constraint=constraint.name
+        )
+
+    def _skip(self, table: Table, constraint: Constraint | None, reason: str) -> None:
+        self.not_checked.append(
+            NotChecked(
+                table=table.name,
+                check=CONSTRAINT.name,
+                index=None,
+                constraint=constraint.name if constraint else None,
+                reason=reason,
+            )
+        )

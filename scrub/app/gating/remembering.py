@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How defects become known: what a baseline keeps of them, and when it is written."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from scrub.app.gating.baseline import KNOWN_MAX, merged, write_baseline
+from scrub.app.gating.grounds import Grounds
+from scrub.app.gating.judging import judge
+from scrub.app.gating.tally import Sighting, Tally
+from scrub.errors import UsageError
+from scrub.model.defect import Defect
+from scrub.model.gate import GateRequest, Judged, KnownDefect, Standing, Verdict
+from scrub.model.result import RunResult
+
+
+@dataclass(slots=True)
+class Listener:
+    """Counts every defect, and keeps what a baseline needs of it, up to what one can hold."""
+
+    tally: Tally
+    keeps: bool
+    sightings: dict[Sighting, int] = field(default_factory=dict)
+    is_full: bool = False
+
+    def __call__(self, defect: Defect) -> None:
+        sighting = self.tally.sighting(defect)
+        self.tally.add(sighting)
+        if not self.keeps:
+            return
+        if sighting not in self.sightings and len(self.sightings) >= KNOWN_MAX:
+            self.is_full = True
+            return
+        self.sightings[sighting] = self.sightings.get(sighting, 0) + 1
+
+
+def remember(
+    request: GateRequest, path: Path, grounds: Grounds, listener: Listener, judged: Judged
+) -> Judged:
+    """Write the baseline if the look was whole, and judge by it."""
+    assert grounds.baseline is not None
+    verdict = judged.verdict
+    hindrance = _hindrance(judged.result, verdict)
+    if hindrance is not None:
+        told = f"the baseline was not written: {hindrance}"
+        return replace(judged, verdict=replace(verdict, warnings=(told, *verdict.warnings)))
+    if listener.is_full:
+        raise UsageError(
+            f"there are more than {KNOWN_MAX:,} defects, and a baseline holds at most so many",
+            hint="build the index again (docs/backfill.md), or repair it, instead of remembering "
+            "all of them",
+        )
+    seen = list(_known_now(listener, grounds)) if request.write_baseline else []
+    gone = set(verdict.gone) if request.prune else set()
+    kept = [known for known in _still_known(grounds, request) if known not in gone]
+    before = replace(grounds.baseline, known=tuple(kept))
+    baseline = merged(before, seen, {**before.definitions, **grounds.definitions})
+    is_new = write_baseline(path, baseline)
+    tally = Tally(replace(grounds, baseline=baseline))
+    for sighting, number in listener.sightings.items():
+        for _ in range(number):
+            tally.add(sighting)
+    now = judge(judged.result, tally.grounds, tally)
+    if gone:
+        counts = {**now.counts, Standing.GONE: len(verdict.gone)}
+        now = replace(now, gone=verdict.gone, counts=counts)
+    count = f"{len(baseline.known):,} {'defect' if len(baseline.known) == 1 else 'defects'}"
+    what = f"the baseline {path} {'now holds' if is_new else 'still holds'} {count}"
+    return replace(judged, verdict=now, told=(what,))
+
+
+def _still_known(grounds: Grounds, request: GateRequest) -> list[KnownDefect]:
+    """Lines of tables that the catalog does not have stay until somebody prunes."""
+    assert grounds.baseline is not None
+    return [
+        known
+        for known in grounds.baseline.known
+        if grounds.is_current(known)
+        or (known.table not in grounds.definitions and not request.prune)
+    ]
+
+
+def _known_now(listener: Listener, grounds: Grounds) -> Iterable[KnownDefect]:
+    for sighting in listener.sightings:
+        found, group = listener.tally.recognised(sighting), sighting.group
+        is_known = found.known is not None and found.standing is Standing.KNOWN
+        yield KnownDefect(
+            id=sighting.id,
+            content=sighting.content,
+            kind=group.kind,
+            table=group.table,
+            index=group.index,
+            constraint=group.constraint,
+            since=found.known.since if found.known and is_known else grounds.today,
+        )
+
+
+def _hindrance(result: RunResult, verdict: Verdict) -> str | None:
+    if verdict.missing:
+        return f"not everything was looked at: {verdict.missing[0]}"
+    if result.unnamed_total:
+        return "some differences could not be named"
+    return None
+
+
+def demand_writable(path: Path) -> None:
+    """Before an hour's work has nowhere to go."""
+    hint = "allow writing there, or name another file with --baseline FILE"
+    target = path if path.exists() else path.parent
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(
+            f"the baseline {path} cannot be written: there is no such folder", hint=hint
+        )
+    if not os.access(target, os.W_OK):
+        raise UsageError(f"the baseline {path} cannot be written: no permission", hint=hint)

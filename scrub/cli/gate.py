@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scrub gate`: fails on what is new, and remembers what is known."""
+
+from typing import Any, NoReturn
+
+import click
+
+from reports.escaping import printable
+from scrub.cli import options
+from scrub.cli.emit import ReportOptions, emit_result
+from scrub.cli.progress import shown_progress
+from scrub.model.gate import GateRequest
+from scrub.model.request import CheckRequest, SparkOptions
+
+_tables = click.argument("tables", nargs=-1, metavar="[TABLE...]")
+_known = options.together(
+    click.option("--from", "from_file", type=options.FILE, metavar="FILE",
+                 help="Judge this result of scrub check --format jsonl, instead of a new check."),
+    click.option("--baseline", type=options.FILE,
+                 help="The file of known defects.  [default: scrub-baseline.jsonl beside the "
+                 "catalog]"),
+    click.option("--write-baseline", is_flag=True,
+                 help="Make all defects that are found known. Needs a complete check."),
+    click.option("--prune", is_flag=True,
+                 help="Drop defects from the baseline that are gone. Needs a complete check."),
+)  # fmt: skip
+
+
+@click.command()
+@_tables
+@_known
+@options.check_request
+@options.result_options
+@options.spark_options
+def gate(
+    request: CheckRequest, report: ReportOptions, spark_options: SparkOptions, **given: Any
+) -> NoReturn:
+    """Fail on defects that are new. Without TABLE, judge all tables of the catalog.
+
+    The exit code is 0 if there is nothing new, 1 if a defect is new, has changed, or exceeds a
+    threshold, 2 if the catalog, the baseline or the waivers have a mistake, and 3 if something
+    that must be checked was not.
+    """
+    if spark_options.master and spark_options.remote:
+        raise click.UsageError("--master and --remote exclude each other")
+    from scrub.app.gating.gate import run_gate
+
+    with shown_progress() as on_progress:
+        judged = run_gate(
+            GateRequest(check=request, **given),
+            spark_options=spark_options,
+            on_progress=on_progress,
+        )
+    emit_result(
+        judged.result,
+        report,
+        redact=request.redact,
+        verdict=judged.verdict,
+        catalog=request.catalog,
+    )
+    for line in judged.told:
+        click.echo(printable(line), err=True)
+    raise SystemExit(judged.verdict.exit_code)

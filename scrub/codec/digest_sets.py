@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets of keys by their two digests: the compiled loops that fill, probe and divide them.
+
+A set is an open-addressing table of pairs, at most half full, in which a key's place follows from
+the low bits of its first digest. The leading bits are left to ranges: the keys of one range differ
+in the low bits as much as any others. A pair of zeros marks a free place; the one key in 2^128 that
+has these digests is stored as its neighbour.
+
+Loops have signatures, so that they are compiled when this module is imported.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit, types, uint64
+from numpy.typing import NDArray
+
+from scrub.codec.xxh64 import Digests, Word
+
+Pairs: TypeAlias = NDArray[np.uint64]  # (keys, 2): first and second digest
+Recent: TypeAlias = NDArray[
+    np.uint64
+]  # (places, 3): both digests of a key, and how often it was seen
+
+_RECENT_PLACES = 1 << 16  # 1.5 MB, which the processor keeps at hand
+
+# Arrays that are only read may be views of bytes, which nobody can write to.
+_DIGESTS = types.Array(types.uint64, 1, "C", readonly=True)
+_PAIRS = types.Array(types.uint64, 2, "C", readonly=True)
+_ENDS = types.Array(types.int64, 1, "C", readonly=True)
+_NEW_DIGESTS, _NEW_PAIRS, _NEW_ENDS = types.uint64[::1], types.uint64[:, ::1], types.int64[::1]
+
+
+def set_of(pairs: Pairs) -> Pairs:
+    """The table of a set; a key that is given twice is in it once."""
+    table = empty_set(len(pairs))
+    _fill(table, pairs)
+    return table
+
+
+def empty_set(keys: int) -> Pairs:
+    """The table of a set with room for so many keys."""
+    return np.zeros((1 << max(4, (2 * keys).bit_length()), 2), dtype=np.uint64)
+
+
+@njit(inline="always")
+def _place(table: Pairs, first: Word, second: Word) -> Any:
+    """Where the key is, or where it would be put."""
+    mask = uint64(len(table) - 1)
+    place = first & mask
+    while True:
+        if table[place, 0] == first and table[place, 1] == second:
+            return place
+        if table[place, 0] == uint64(0) and table[place, 1] == uint64(0):
+            return place
+        place = (place + uint64(1)) & mask
+
+
+@njit(inline="always")
+def _stored(first: Word, second: Word) -> Word:
+    """The second digest as it is stored: never part of a pair of zeros."""
+    return uint64(1) if first == uint64(0) and second == uint64(0) else second
+
+
+@njit(types.void(_NEW_PAIRS, _PAIRS), cache=True)
+def _fill(table: Pairs, pairs: Pairs) -> None:
+    for row in range(len(pairs)):
+        first = pairs[row, 0]
+        second = _stored(first, pairs[row, 1])
+        place = _place(table, first, second)
+        table[place, 0] = first
+        table[place, 1] = second
+
+
+@njit(types.boolean[::1](_PAIRS, _DIGESTS, _DIGESTS), cache=True)
+def found(table: Pairs, firsts: Digests, seconds: Digests) -> NDArray[np.bool_]:
+    """Which keys are in the set."""
+    flags = np.empty(len(firsts), dtype=np.bool_)
+    for row in range(len(firsts)):
+        first = firsts[row]
+        second = _stored(first, seconds[row])
+        place = _place(table, first, second)
+        flags[row] = table[place, 0] == first and table[place, 1] == second
+    return flags
+
+
+@njit(_NEW_PAIRS(_PAIRS, _PAIRS), cache=True)
+def lacking(table: Pairs, pairs: Pairs) -> Pairs:
+    """The keys that are not in the set."""
+    kept = np.empty(pairs.shape, dtype=np.uint64)
+    number = 0
+    for row in range(len(pairs)):
+        first = pairs[row, 0]
+        second = _stored(first, pairs[row, 1])
+        place = _place(table, first, second)
+        if table[place, 0] != first or table[place, 1] != second:
+            kept[number, 0] = first
+            kept[number, 1] = second
+            number += 1
+    return kept[:number]
+
+
+@njit(inline="always")
+def _range_of(first: Word, ranges: Word) -> Any:
+    """The range of a digest: which of so many equal parts of all numbers it lies in."""
+    return ((first >> uint64(32)) * ranges) >> uint64(32)
+
+
+@njit(_NEW_ENDS(_DIGESTS, types.int64), cache=True)
+def range_ends(firsts: Digests, ranges: int) -> NDArray[np.int64]:
+    """Where the digests of each range end once they are laid out range by range."""
+    ends = np.zeros(ranges, dtype=np.int64)
+    for row in range(len(firsts)):
+        ends[_range_of(firsts[row], uint64(ranges))] += 1
+    for number in range(1, ranges):
+        ends[number] += ends[number - 1]
+    return ends
+
+
+@njit(_NEW_DIGESTS(_DIGESTS, _ENDS), cache=True)
+def firsts_by_range(firsts: Digests, ends: NDArray[np.int64]) -> Digests:
+    """The first digests, laid out range by range."""
+    after = np.empty(len(firsts), dtype=np.uint64)
+    places = ends.copy()
+    for row in range(len(firsts)):
+        of = _range_of(firsts[row], uint64(len(ends)))
+        places[of] -= 1
+        after[places[of]] = firsts[row]
+    return after
+
+
+@njit(_NEW_PAIRS(_DIGESTS, _DIGESTS, _ENDS), cache=True)
+def pairs_by_range(firsts: Digests, seconds: Digests, ends: NDArray[np.int64]) -> Pairs:
+    """Both digests, laid out range by range."""
+    after = np.empty((len(firsts), 2), dtype=np.uint64)
+    places = ends.copy()
+    for row in range(len(firsts)):
+        of = _range_of(firsts[row], uint64(len(ends)))
+        places[of] -= 1
+        after[places[of], 0] = firsts[row]
+        after[places[of], 1] = seconds[row]
+    return after
+
+
+def distinct(pairs: Pairs) -> Pairs:
+    """Each key once, in the order in which they first occur."""
+    return _distinct(pairs, empty_set(len(pairs)))
+
+
+@njit(_NEW_PAIRS(_PAIRS, _NEW_PAIRS), cache=True)
+def _distinct(pairs: Pairs, table: Pairs) -> Pairs:
+    kept = np.empty(pairs.shape, dtype=np.uint64)
+    number = 0
+    for row in range(len(pairs)):
+        first = pairs[row, 0]
+        second = _stored(first, pairs[row, 1])
+        place = _place(table, first, second)
+        if table[place, 0] != first or table[place, 1] != second:
+            table[place, 0] = first
+            table[place, 1] = second
+            kept[number, 0] = first
+            kept[number, 1] = second
+            number += 1
+    return kept[:number]
+
+
+def nothing_recent() -> Recent:
+    """What `without_recent` remembers before it has seen a key."""
+    return np.zeros((_RECENT_PLACES, 3), dtype=np.uint64)
+
+
+@njit(types.UniTuple(_NEW_DIGESTS, 2)(_NEW_PAIRS, _DIGESTS, _DIGESTS, types.int64), cache=True)
+def without_recent(
+    recent: Recent, firsts: Digests, seconds: Digests, times_max: int
+) -> tuple[Digests, Digests]:
+    """The keys without those that were seen so often a short while ago.
+
+    A key that very many rows have would otherwise fill its range. Keys are remembered whole, until
+    another one takes their place: no key is left out that has not been kept before.
+    """
+    kept_firsts = np.empty(len(firsts), dtype=np.uint64)
+    kept_seconds = np.empty(len(firsts), dtype=np.uint64)
+    number = 0
+    for row in range(len(firsts)):
+        first, second = firsts[row], seconds[row]
+        place = first & uint64(len(recent) - 1)
+        if recent[place, 0] != first or recent[place, 1] != second:
+            recent[place, 0] = first
+            recent[place, 1] = second
+            recent[place, 2] = uint64(0)
+        if recent[place, 2] < uint64(times_max):
+            recent[place, 2] += uint64(1)
+            kept_firsts[number] = first
+            kept_seconds[number] = second
+            number += 1
+    return kept_firsts[:number], kept_seconds[:number]
+
+
+def repeated(firsts: Digests) -> Digests:
+    """The first digests that occur more than once, each once."""
+    ordered = np.sort(firsts)
+    again: Digests = ordered[1:][ordered[1:] == ordered[:-1]]
+    return np.unique(again)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the server for violated constraints at the shared snapshot."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from scrub.codec.arrow_types import to_arrow
+from scrub.model.predicate import BOOLEAN, ColumnTerm
+from scrub.model.types import ColumnType, TypeName
+from scrub.stores.constraints import (
+    BrokenRules,
+    ConstrainedRows,
+    Reference,
+    RepeatedKeys,
+    RowRules,
+)
+from scrub.stores.postgres.column_types import as_sent
+from scrub.stores.postgres.constraints.queries import ConstraintQueries
+from scrub.stores.postgres.constraints.stored_rows import READ_STORED_ROWS
+from scrub.stores.postgres.pinned import PinnedRelation
+from scrub.stores.postgres.sessions import ask, stream
+from scrub.stores.postgres.shared_snapshot import SharedSnapshot
+
+_COPIES = {"copies": ColumnType(TypeName.BIGINT)}
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresConstraintReader:
+    """Counts by aggregates, so that no row is moved; rows that are named arrive in batches."""
+
+    conninfo: str
+    snapshot: SharedSnapshot
+    pinned: Mapping[str, PinnedRelation]
+    gives_way: bool  # to other sessions, while they write
+
+    def count_broken(self, rows: ConstrainedRows, rules: RowRules) -> BrokenRules:
+        all_rows, *broken = self._count(lambda queries: queries.count_broken(rows, rules))
+        nulls = len(rules.never_null)
+        return BrokenRules(all_rows, tuple(broken[:nulls]), tuple(broken[nulls:]))
+
+    def rows_that_break(
+        self,
+        rows: ConstrainedRows,
+        rules: RowRules,
+        beside: Sequence[ColumnTerm] = (),
+        limit: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        columns = _types("p", rows.primary_key) | _types("c", beside)
+        columns |= {f"n{n}": BOOLEAN for n in range(len(rules.never_null))}
+        columns |= {f"f{n}": BOOLEAN for n in range(len(rules.checks))}
+        query = self._queries.rows_that_break(rows, rules, beside)
+        return self._rows(query, rows, columns, limit)
+
+    def count_shared(self, rows: ConstrainedRows, key: Sequence[ColumnTerm]) -> RepeatedKeys:
+        keys, sharing = self._count(lambda queries: queries.count_shared(rows, key))
+        return RepeatedKeys(keys, int(sharing))
+
+    def rows_that_share(
+        self, rows: ConstrainedRows, key: Sequence[ColumnTerm], limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        columns = _types("p", rows.primary_key) | _types("k", key) | _COPIES
+        return self._rows(self._queries.rows_that_share(rows, key), rows, columns, limit)
+
+    def count_copied(self, rows: ConstrainedRows) -> RepeatedKeys:
+        (keys,) = self._count(lambda queries: queries.count_copied(rows))
+        return RepeatedKeys(keys, keys)
+
+    def primary_keys_copied(
+        self, rows: ConstrainedRows, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        columns = _types("p", rows.primary_key) | _COPIES
+        return self._rows(self._queries.primary_keys_copied(rows), rows, columns, limit)
+
+    def count_without_parent(self, reference: Reference) -> int:
+        (rows,) = self._count(lambda queries: queries.count_without_parent(reference))
+        return int(rows)
+
+    def rows_without_parent(
+        self, reference: Reference, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        rows = reference.rows
+        columns = _types("p", rows.primary_key) | _types("k", reference.key)
+        return self._rows(self._queries.rows_without_parent(reference), rows, columns, limit)
+
+    @property
+    def _queries(self) -> ConstraintQueries:
+        return ConstraintQueries(self.pinned)
+
+    def _count(self, question: Callable[[ConstraintQueries], str]) -> Sequence[Any]:
+        gentler = None
+        if self.gives_way:
+            gentler = question(ConstraintQueries(self.pinned, resting=True))
+        query = question(self._queries)
+        return ask(self.conninfo, self.snapshot, query, gentler, READ_STORED_ROWS)
+
+    def _rows(
+        self,
+        query: str,
+        rows: ConstrainedRows,
+        columns: Mapping[str, ColumnType],
+        limit: int | None,
+    ) -> Iterator[pa.RecordBatch]:
+        """What the query gives; with a limit, the rows with the lowest primary keys."""
+        values = [f"{as_sent(f's.{name}', of)} AS {name}" for name, of in columns.items()]
+        sent = f"SELECT {', '.join(values)} FROM ({query}) AS s"
+        if limit is not None:
+            order = [f"s.p{n} NULLS FIRST" for n in range(len(rows.primary_key))]
+            order += [f"s.{name}" for name in columns if name.startswith("k")]
+            sent += f" ORDER BY {', '.join(order)} LIMIT {int(limit)}"
+        schema = pa.schema([(name, to_arrow(of)) for name, of in columns.items()])
+        return stream(self.conninfo, self.snapshot, sent, schema, READ_STORED_ROWS)
+
+
+def _types(letter: str, terms: Sequence[ColumnTerm]) -> dict[str, ColumnType]:
+    return {f"{letter}{n}": term.type for n, term in enumerate(terms)}

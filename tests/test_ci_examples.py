@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples for CI are valid for the systems that read them, and do what they say."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+from scrub.cli import main
+
+ROOT = Path(__file__).parent.parent
+CI = ROOT / "examples" / "ci"
+SCHEMAS = {
+    "github-actions.yml": "vendor.github-workflows",
+    "gitlab-ci.yml": "vendor.gitlab-ci",
+}
+
+
+def is_valid(schema: str, file: Path) -> bool:
+    """By a schema that check-jsonschema brings along, so that nothing is downloaded."""
+    checker = Path(sys.executable).with_name("check-jsonschema")
+    regexes = ["--data-transform", "gitlab-ci"] if "gitlab" in schema else []
+    command = [str(checker), "--builtin-schema", schema, *regexes, str(file)]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(("name", "schema"), SCHEMAS.items())
+def test_a_pipeline_is_valid(name: str, schema: str, tmp_path: Path) -> None:
+    assert is_valid(schema, CI / name)
+    broken = tmp_path / name
+    text = (CI / name).read_text(encoding="utf-8")
+    broken.write_text(
+        re.sub(r"^( +)(timeout-minutes|stage): .*$", r"\1\2: {a: b}", text, flags=re.M)
+    )
+    assert broken.read_text() != text
+    assert not is_valid(schema, broken)
+
+
+@pytest.mark.parametrize("name", [*SCHEMAS, "before_deployment.sh"])
+def test_every_command_and_option_of_an_example_exists(name: str) -> None:
+    text = (CI / name).read_text(encoding="utf-8")
+    calls = re.findall(r"(?<![\w/-])scrub ((?:check|catalog|gate|backfill) .*)", text)
+    assert calls
+    for call in calls:
+        words = call.split()
+        command = main.COMMANDS[words[0]].load()
+        commands = getattr(command, "commands", {})
+        command = commands.get(words[1], command) if len(words) > 1 else command
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert set(re.findall(r"(?<!\S)--[\w-]+", call)) <= known, call
+
+
+def test_the_github_example_keeps_secrets_and_values_out_of_logs() -> None:
+    steps = yaml.safe_load((CI / "github-actions.yml").read_text())["jobs"]["check"]["steps"]
+    checks = [step["run"] for step in steps if "scrub check" in step.get("run", "")]
+    assert len(checks) == 2
+    assert all("--redact" in command for command in checks)
+
+
+def tiny_lake() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tiny_lake", ROOT / "examples" / "tiny_lake.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def environment() -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+
+
+def test_a_deployment_stops_before_the_check_when_the_catalog_has_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "scrub.yaml").write_text("version: 1\n")
+    ended = subprocess.run(
+        [CI / "before_deployment.sh"],
+        cwd=tmp_path,
+        env=environment(),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 2
+    assert "deploy" not in ended.stdout
+    assert not (tmp_path / "scrub-report.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_deployment_stops_at_defects_and_goes_on_without(tmp_path: Path) -> None:
+    example = tiny_lake()
+    catalog = example.make_lake(tmp_path / "lake")
+    command = [str(CI / "before_deployment.sh"), str(catalog)]
+    run = {"cwd": tmp_path, "env": environment(), "capture_output": True, "text": True}
+    ended = subprocess.run(command, check=False, **run)  # type: ignore[call-overload]
+    assert ended.returncode == 1, ended.stderr
+    assert "stopped: defects were found, see scrub-report.json" in ended.stderr
+    assert json.loads((tmp_path / "scrub-report.json").read_text())["defects_total"] == 4
+
+    example.damage = lambda entries: entries
+    shutil.rmtree(tmp_path / "lake")
+    example.make_lake(tmp_path / "lake")
+    ended = subprocess.run(command, check=False, **run)  # type: ignore[call-overload]
+    assert ended.returncode == 0, ended.stderr
+    assert "deploy" in ended.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_pytest_example_runs_the_catalogs_tests_and_its_own(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "pytest", tmp_path / "example")
+    tiny_lake().make_lake(tmp_path / "example")
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "scrub.pytest_plugin", "-p", "no:cacheprovider"],
+        cwd=tmp_path / "example",
+        env=environment(),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert "2 failed, 1 passed" in ended.stdout
+    assert "scrub.yaml::orders::index by_customer" in ended.stdout
+    assert "wrong_stored_value at id=42" in ended.stdout
