@@ -177,7 +177,7 @@ def test_constraints_resume_with_the_scan_that_serves_them(
 ) -> None:
     monkeypatch.setenv("SCRUB_STATE_DIR", str(tmp_path))
 
-    def crash(progress: Any) -> None:  # noqa: ARG001
+    def crash(progress: Any) -> None:
         if list(tmp_path.iterdir()):  # one part was read, and what was counted is kept
             raise RuntimeError("the machine went away")
 
