@@ -25,7 +25,7 @@ def checks_of(request: CheckRequest, table: Table) -> tuple[Check, ...]:
         if (
             check.name in request.checks
             if request.checks
-            else _is_made_unasked(check, request, table)
+            else _is_made_unasked(check, request, table) or _is_made_beside(check, request, table)
         )
     ]
     return tuple(sorted(chosen, key=lambda check: check.rank))
@@ -44,6 +44,12 @@ def _is_made_unasked(check: Check, request: CheckRequest, table: Table) -> bool:
     if check is INDEX and request.constraints and not request.indexes:
         return False
     return check.is_default_for(table)
+
+
+def _is_made_beside(check: Check, request: CheckRequest, table: Table) -> bool:
+    return any(
+        name == check.name and of in (None, table.name) for of, name in request.checks_beside
+    )
 
 
 def table_checks(names: Iterable[str]) -> tuple[TableCheck, ...]:

@@ -35,12 +35,14 @@ def defect_records(result: RunResult, context: ReportContext) -> list[Record]:
 
 def _standing_record(judged: JudgedDefect | None) -> Record:
     if judged is None:
-        return {"standing": None, "severity": None, "since": None, "waiver": None}
+        fields = ("standing", "severity", "since", "waiver", "content")
+        return dict.fromkeys(fields)
     return {
         "standing": judged.standing,
         "severity": judged.severity,
         "since": judged.since.isoformat() if judged.since else None,
         "waiver": _waiver_record(judged.waiver) if judged.waiver else None,
+        "content": judged.content or None,
     }
 
 

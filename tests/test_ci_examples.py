@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
@@ -58,11 +59,33 @@ def test_every_command_and_option_of_an_example_exists(name: str) -> None:
         assert set(re.findall(r"(?<!\S)--[\w-]+", call)) <= known, call
 
 
-def test_the_github_example_keeps_secrets_and_values_out_of_logs() -> None:
-    steps = yaml.safe_load((CI / "github-actions.yml").read_text())["jobs"]["check"]["steps"]
-    checks = [step["run"] for step in steps if "scrub check" in step.get("run", "")]
-    assert len(checks) == 2
-    assert all("--redact" in command for command in checks)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_pipeline_keeps_values_out_of_logs_and_artifacts(name: str) -> None:
+    text = (CI / name).read_text(encoding="utf-8")
+    gates = re.findall(r"scrub gate .*", text)
+    assert len(gates) == 2
+    assert all("--redact" in command for command in gates)
+    (check,) = re.findall(r"scrub check .*", text)
+    assert "--output result.jsonl" in check
+    uploaded = [line for line in text.splitlines() if re.search(r"(_file|quality|junit): ", line)]
+    assert uploaded
+    assert "result.jsonl" not in "".join(uploaded)
+
+
+def test_a_pipeline_fails_if_its_check_left_no_result(tmp_path: Path) -> None:
+    """The exit code of the check is passed over, and that of the gate is not."""
+    script = yaml.safe_load((CI / "gitlab-ci.yml").read_text())["scrub"]["script"]
+    (tmp_path / "scrub.yaml").write_text("version: 1\n")
+    ended = subprocess.run(
+        ["bash", "-e", "-c", "\n".join(script[1:])],
+        cwd=tmp_path,
+        env=environment(),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["scrub.yaml"]
 
 
 def tiny_lake() -> ModuleType:
@@ -96,19 +119,21 @@ def test_a_deployment_stops_before_the_check_when_the_catalog_has_a_mistake(tmp_
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_deployment_stops_at_defects_and_goes_on_without(tmp_path: Path) -> None:
+def test_a_deployment_stops_at_new_defects_and_goes_on_when_somebody_answers_for_them(
+    tmp_path: Path,
+) -> None:
     example = tiny_lake()
     catalog = example.make_lake(tmp_path / "lake")
     command = [str(CI / "before_deployment.sh"), str(catalog)]
     run = {"cwd": tmp_path, "env": environment(), "capture_output": True, "text": True}
     ended = subprocess.run(command, check=False, **run)  # type: ignore[call-overload]
     assert ended.returncode == 1, ended.stderr
-    assert "stopped: defects were found, see scrub-report.json" in ended.stderr
+    assert "stopped: there are new defects, see scrub-report.json" in ended.stderr
     assert json.loads((tmp_path / "scrub-report.json").read_text())["defects_total"] == 4
 
-    example.damage = lambda entries: entries
-    shutil.rmtree(tmp_path / "lake")
-    example.make_lake(tmp_path / "lake")
+    until = datetime.now(UTC).date() + timedelta(days=30)
+    waiver = f"{{table: orders, at_most: 4, reason: old, by: ann, until: {until}}}"
+    (catalog.parent / "scrub-waivers.yaml").write_text(f"version: 1\nwaivers: [{waiver}]\n")
     ended = subprocess.run(command, check=False, **run)  # type: ignore[call-overload]
     assert ended.returncode == 0, ended.stderr
     assert "deploy" in ended.stdout

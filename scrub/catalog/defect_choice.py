@@ -25,6 +25,8 @@ class DefectChoice:
 
 def read_choice(section: Section, tables: Mapping[str, Table]) -> DefectChoice:
     """The keys that are there; a name that the catalog does not have is a mistake."""
+    for key in KEYS:
+        section.refuse_empty(key, f"name one, or leave out '{key}' to choose any")
     name = section.text("table")
     table = None if name is None else tables.get(name)
     if name is not None and table is None:

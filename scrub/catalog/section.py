@@ -24,11 +24,14 @@ class Section:
         self.what = what
         self.mistakes = mistakes
         self._values: dict[str, Node] = {}
+        self._empty: dict[str, int] = {}  # lines of keys without a value
         for entry in document.named_nodes(node, line, what, mistakes):
             if entry.name not in keys:
                 hint = did_you_mean(entry.name, keys, "keys")
                 mistakes.add(entry.line, f"unknown key '{entry.name}' in {what}", hint)
-            elif not document.is_null(entry.value):
+            elif document.is_null(entry.value):
+                self._empty[entry.name] = entry.line
+            else:
                 self._values[entry.name] = entry.value
 
     def node(self, key: str) -> Node | None:
@@ -41,6 +44,11 @@ class Section:
     def add(self, key: str, message: str, hint: str | None = None) -> None:
         """Record a mistake in the value of a key."""
         self.mistakes.add(self.line_of(key), message, hint)
+
+    def refuse_empty(self, key: str, hint: str) -> None:
+        """Record a mistake if a key has no value, where one could take that for a choice."""
+        if key in self._empty:
+            self.mistakes.add(self._empty[key], f"'{key}' of {self.what} is empty", hint)
 
     def require(self, key: str, hint: str) -> Node | None:
         """The value of a key that must be there."""

@@ -3,7 +3,7 @@
 
 import re
 from dataclasses import asdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from yaml.nodes import Node
@@ -18,10 +18,11 @@ from scrub.errors import CatalogError, UsageError
 from scrub.model.gate import WAIVERS_FILE, Waiver
 
 VERSION = 1
-LONGEST = timedelta(days=366)
+DEFECTS_MAX = 100_000  # as many as a baseline holds
 _KEYS = ("version", "waivers")
-_WAIVER_KEYS = ("id", *CHOICE_KEYS, "at_most", "reason", "until", "by")
+_WAIVER_KEYS = ("id", "content", *CHOICE_KEYS, "at_most", "reason", "until", "by")
 _ID = re.compile(r"[0-9a-f]{16}")
+_CONTENT = re.compile(r"[0-9a-f]{16}(\.[0-9a-f]{16})?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _COUNT = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
@@ -45,7 +46,7 @@ def load_waivers(catalog: Catalog, today: date | None = None) -> tuple[Waiver, .
     found = [] if root is None else _read(root, catalog, today or today_in_utc(), mistakes)
     if mistakes.found:
         raise CatalogError(path, mistakes.in_order())
-    return tuple(found)
+    return tuple(dict.fromkeys(found))  # an alias of YAML repeats a waiver, line and all
 
 
 def today_in_utc() -> date:
@@ -87,6 +88,7 @@ def _waiver(item: Node, catalog: Catalog, today: date, mistakes: Mistakes) -> Wa
         by=section.text("by") or "",
         until=_until(section, today) or today,
         id=_id(section),
+        content=_content(section),
         **asdict(choice),
         at_most=_at_most(section),
         line=line_of(item),
@@ -108,6 +110,16 @@ def _id(section: Section) -> str | None:
     return text
 
 
+def _content(section: Section) -> str | None:
+    text = section.text("content")
+    if text is not None and section.node("id") is None:
+        section.add("content", "a waiver of several defects has no 'content'", "leave it out")
+    if text is not None and not _CONTENT.fullmatch(text):
+        hint = "copy it from a report of scrub gate"
+        section.add("content", f"'{text}' is not the content of a defect", hint)
+    return text
+
+
 def _at_most(section: Section) -> int | None:
     text = section.text("at_most")
     if text is None:
@@ -118,6 +130,9 @@ def _at_most(section: Section) -> int | None:
     if not _COUNT.fullmatch(text):
         section.add("at_most", f"'{text}' is not a number of defects", "write at_most: 5")
         return None
+    if int(text) > DEFECTS_MAX:
+        hint = "build the index again instead (docs/backfill.md)"
+        section.add("at_most", f"a waiver is of at most {DEFECTS_MAX:,} defects", hint)
     return int(text)
 
 
@@ -130,7 +145,14 @@ def _until(section: Section, today: date) -> date | None:
     except ValueError:
         section.add("until", f"'{text}' is not a date", "write until: YYYY-MM-DD")
         return None
-    if until - today > LONGEST:
-        hint = f"write {today + LONGEST} or earlier, and renew it then"
+    if until > (latest := _a_year_from(today)):
+        hint = f"write {latest} or earlier, and renew it then"
         section.add("until", f"a waiver ends at most a year from now, not {text}", hint)
     return until
+
+
+def _a_year_from(today: date) -> date:
+    try:
+        return today.replace(year=today.year + 1)
+    except ValueError:  # the 29th of February
+        return today.replace(year=today.year + 1, day=28)

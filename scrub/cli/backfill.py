@@ -182,13 +182,16 @@ def renew(execute: bool, format_: str, **given: Any) -> None:
 @_table
 @_indexes
 @options.catalog
+@options.redact
 @options.result_options
 @options.spark_options
-def verify(report: ReportOptions, spark_options: SparkOptions, **given: Any) -> NoReturn:
+def verify(
+    report: ReportOptions, spark_options: SparkOptions, redact: bool, **given: Any
+) -> NoReturn:
     """Run the check that precedes publishing, whichever tool built the index. Reads only.
 
     The exit code is 0 if the indexes are clean, 1 if defects were found, and 3 if the check was
-    incomplete. Use it as a gate in CI.
+    incomplete. Nothing is known or waived here: scrub gate judges indexes that are in use.
     """
     from scrub.app.building.verbs import verify_index
 
@@ -196,7 +199,7 @@ def verify(report: ReportOptions, spark_options: SparkOptions, **given: Any) -> 
     with shown_progress() as on_progress:
         judged = verify_index(request, spark_options=spark_options, on_progress=on_progress)
     emit_result(
-        judged.result, report, redact=False, verdict=judged.verdict, catalog=request.catalog
+        judged.result, report, redact=redact, verdict=judged.verdict, catalog=request.catalog
     )
     raise SystemExit(judged.verdict.exit_code)
 

@@ -47,6 +47,11 @@ def bundle(argument: str, bundle_class: type[Any], *options: Decorator, **fixed:
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
+redact = click.option(
+    "--redact",
+    is_flag=True,
+    help="Show keys and the names of differing columns, but no other values.",
+)
 catalog = click.option(
     "--catalog",
     type=FILE,
@@ -114,8 +119,7 @@ check_request = bundle(
                  help="Check again after this time, and report only defects that are still there."),
     click.option("--limit", type=click.IntRange(min=0), metavar="N", default=100, show_default=True,
                  help="Show at most this many defects. The counts are always exact."),
-    click.option("--redact", is_flag=True,
-                 help="Show keys and the names of differing columns, but no other values."),
+    redact,
     click.option("--all-defects", type=FILE, callback=read_as(values.new_file),
                  help="Write every defect to this file, as JSON lines."),
     click.option("--fresh", is_flag=True,

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from scrub.model.defect import Defect, DefectKind
+from scrub.model.defect import Defect, DefectKind, same_content
 from scrub.model.definition import Definition
 from scrub.model.request import CheckRequest
 from scrub.model.result import RunResult
@@ -63,7 +63,8 @@ class Waiver:
     reason: str
     by: str
     until: date
-    id: str | None = None  # of one defect; or else of all that the following describe
+    id: str | None = None  # of one defect; or else of all that the choice below describes
+    content: str | None = None  # what is wrong there; None: whatever it is
     table: str | None = None
     index: str | None = None
     kind: DefectKind | None = None
@@ -74,6 +75,10 @@ class Waiver:
     def covers(self, group: DefectGroup) -> bool:
         """Whether it is about defects of this group; one of a single defect is about none."""
         return self.id is None and is_within(group, self)
+
+    def is_of(self, content: str) -> bool:
+        """Whether it is about what is wrong now; one that does not say is about anything."""
+        return self.content is None or same_content(content, self.content)
 
     def is_expired(self, today: date) -> bool:
         return today > self.until
@@ -178,6 +183,7 @@ class JudgedDefect:
     severity: Severity = Severity.ERROR
     waiver: Waiver | None = None  # of a waived one; or the expired one that no longer waives it
     since: date | None = None  # when it was first known
+    content: str = ""  # a digest of what is wrong, salted like the baseline
     fails: bool = False  # it is one of those for which the gate fails
 
 

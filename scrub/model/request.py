@@ -56,6 +56,9 @@ class CheckRequest:
     indexes: tuple[str, ...] = ()  # empty: all
     constraints: tuple[str, ...] = ()  # empty: all
     checks: tuple[str, ...] = ()  # empty: as the layout and the constraints of a table suggest
+    checks_beside: tuple[
+        tuple[str | None, str], ...
+    ] = ()  # of a table, or of all; if none is named
     strategy: Strategy = Strategy.AUTO
     engine: Engine = Engine.AUTO
     as_of: tuple[AsOf, ...] = ()

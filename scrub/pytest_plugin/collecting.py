@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from checks.registry import checks_of
+from scrub.app.gating.grounds import with_required_checks
 from scrub.app.selection import select_tables
 from scrub.catalog import load_catalog
 from scrub.errors import ScrubError
@@ -28,12 +29,13 @@ class CatalogTests:
     def __init__(self, config: pytest.Config) -> None:
         path = config.invocation_params.dir / config.getoption("scrub_catalog")
         redact = bool(config.getoption("scrub_redact"))
-        self._request = CheckRequest(catalog=path, limit=DEFECTS_MAX, redact=redact)
+        request = CheckRequest(catalog=path, limit=DEFECTS_MAX, redact=redact)
         try:
             catalog = load_catalog(path, unset_allowed=True)
-            self._tables = select_tables(catalog, self._request)
+            self._tables = select_tables(catalog, request)
         except ScrubError as error:  # a mistake in the catalog is answered before any test runs
             raise pytest.UsageError(error.with_hint) from error
+        self._request = with_required_checks(request, catalog.gate)
         self._made: Path | None = None
         told = getattr(config, "workerinput", {}).get(_DIRECTORY)
         self._shared = SharedCheck(self._request, Path(told) if told else None)

@@ -10,7 +10,7 @@ from reports.cases import Case, cases
 from reports.context import ReportContext
 from reports.redaction import redact_result
 from scrub.errors import ScrubError
-from scrub.model.gate import Verdict
+from scrub.model.gate import GateRequest
 from scrub.model.request import CheckRequest
 from scrub.model.result import RunResult
 
@@ -65,16 +65,11 @@ class SharedCheck:
             return found
 
     def _run(self) -> Finding:
+        from scrub.app.gating.gate import run_gate
+
         try:
-            result, verdict = judged_check(self.request)
+            judged = run_gate(GateRequest(check=self.request))
         except ScrubError as error:  # the same for every test: none of them tries again
             return Finding(None, ReportContext(), error.in_one_line)
-        shown = redact_result(result) if self.request.redact else result
-        return Finding(shown, ReportContext(verdict=verdict))
-
-
-def judged_check(request: CheckRequest) -> tuple[RunResult, Verdict | None]:
-    """Check, and let the gate judge what was found."""
-    from scrub.app.checking.tables import run_check
-
-    return run_check(request), None
+        shown = redact_result(judged.result) if self.request.redact else judged.result
+        return Finding(shown, ReportContext(verdict=judged.verdict))

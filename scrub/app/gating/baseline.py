@@ -19,8 +19,8 @@ from scrub.whole_files import write_whole
 SCHEMA_VERSION = 1
 KNOWN_MAX = 100_000
 _CONFLICT = re.compile(r"<{7}|={7}|>{7}|\|{7}")
-_WRITE_AGAIN = "write it again: scrub gate --write-baseline"
-_RESTORE = f"restore the file from version control, or delete it and {_WRITE_AGAIN}"
+_ACCEPTS_ALL = "scrub gate --write-baseline, which makes every defect known that is there now"
+_RESTORE = f"restore the file from version control; or delete it, and run {_ACCEPTS_ALL}"
 
 
 def new_salt() -> str:
@@ -36,7 +36,10 @@ def read_baseline(path: Path) -> Baseline | None:
     except UnicodeDecodeError as error:
         raise UsageError(f"the baseline {path} is not UTF-8 text", hint=_RESTORE) from error
     except OSError as error:
-        raise UsageError(f"the baseline {path} cannot be read: {error.strerror}") from error
+        hint = "allow reading it, or name another file with --baseline FILE"
+        raise UsageError(
+            f"the baseline {path} cannot be read: {error.strerror}", hint=hint
+        ) from error
     return _Reader(path).read(text)
 
 
@@ -126,7 +129,9 @@ class _Reader:
                 known.append(self._known(number, self._record(number, line)))
         if len(known) != expected or lines[-1]:
             held = f"it holds {len(known):,} of {expected:,} defects"
-            self._refuse(len(lines), f"the baseline is cut off or was edited: {held}", _RESTORE)
+            # Git merges two branches that each add a line, and their equal headers, without a word.
+            how = "merged" if len(known) > expected else "cut off"
+            self._refuse(len(lines), f"the baseline was {how} or edited: {held}", _RESTORE)
         return replace(baseline, known=tuple(known))
 
     def _header(self, header: Mapping[str, Any]) -> tuple[Baseline, int]:
@@ -134,9 +139,7 @@ class _Reader:
             self._refuse(1, "this is not the header of a baseline", _RESTORE)
         version = header.get("schema_version")
         if version != SCHEMA_VERSION:
-            hint = (
-                f"this release reads version {SCHEMA_VERSION}; delete the file and {_WRITE_AGAIN}"
-            )
+            hint = f"this release reads version {SCHEMA_VERSION}; {_RESTORE}"
             self._refuse(1, f"a baseline of schema version {version} is not known", hint)
         try:
             definitions = {
@@ -151,7 +154,7 @@ class _Reader:
 
     def _record(self, number: int, line: str) -> Mapping[str, Any]:
         if _CONFLICT.match(line):
-            hint = f"take the file of one side and {_WRITE_AGAIN}"
+            hint = f"take the file of one side, and run {_ACCEPTS_ALL}"
             self._refuse(number, "a merge conflict is left in the baseline", hint)
         try:
             record = json.loads(line)

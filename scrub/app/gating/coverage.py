@@ -20,13 +20,15 @@ def _missing(result: RunResult, required: Sequence[Requirement]) -> Iterator[str
     if result.where is not None:
         yield f"only rows for which {result.where} were looked at (--where)"
     for requirement in required:
-        found = [
+        of_table = [
             outcome
             for table in result.tables
             if table.table == requirement.table
             for outcome in table.checks
-            if _answers(outcome, requirement)
         ]
+        if any(_stands_in(outcome, requirement) for outcome in of_table):
+            continue
+        found = [outcome for outcome in of_table if _answers(outcome, requirement)]
         if not found:
             yield f"{_name(requirement)} was not looked at"
         for outcome in found:
@@ -95,6 +97,12 @@ def _answers(outcome: CheckOutcome, requirement: Requirement) -> bool:
         and requirement.index in (None, outcome.index)
         and requirement.constraint in (None, outcome.constraint)
     )
+
+
+def _stands_in(outcome: CheckOutcome, requirement: Requirement) -> bool:
+    """Whether a whole look of another check says the same: the physical one reports NULLs, too."""
+    is_physical = outcome.check == "physical" and requirement.constraint == NOT_NULL
+    return is_physical and has_looked(outcome) and gap_of(outcome) is None
 
 
 def _name(requirement: Requirement) -> str:

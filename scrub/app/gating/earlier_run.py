@@ -16,6 +16,7 @@ from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
 _MISTAKES = (KeyError, TypeError, ValueError, AttributeError)
 _AGAIN = "run it again: scrub check database --format jsonl --output FILE"
+_SCHEMA_VERSION = 1
 _CLOCKS_DIFFER = timedelta(minutes=10)
 
 
@@ -91,6 +92,9 @@ class _Reader:
         number, run = records[0]
         if run.get("type") != "run":
             self._refuse(number, "this is not the first line of a result of scrub check")
+        version = run.get("schema_version")
+        if version != _SCHEMA_VERSION:
+            self._refuse(number, f"a result of schema version {version} is not known")
         for number, record in records[1:]:
             try:
                 self._take(record)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrub.app.checking.tables import run_check
 from scrub.app.gating.baseline import new_salt, read_baseline
 from scrub.app.gating.earlier_run import demand_definitions, demand_recent, read_run
-from scrub.app.gating.grounds import Grounds, requirements
+from scrub.app.gating.grounds import Grounds, requirements, with_required_checks
 from scrub.app.gating.judging import judge
 from scrub.app.gating.remembering import Listener, demand_writable, remember
 from scrub.app.gating.tally import Tally
@@ -19,12 +19,7 @@ from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.waivers import load_waivers, waivers_path
 from scrub.errors import UsageError
 from scrub.model.definition import definition_of
-from scrub.model.gate import (
-    BASELINE_FILE,
-    Baseline,
-    GateRequest,
-    Judged,
-)
+from scrub.model.gate import BASELINE_FILE, Baseline, GateRequest, Judged
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult
@@ -53,10 +48,11 @@ def run_gate(
         demand_writable(path)
         if grounds.baseline is None:
             grounds = replace(grounds, baseline=Baseline(salt=new_salt()))
-    listener = Listener(Tally(grounds), keeps=request.write_baseline or request.prune)
+    keeps = request.write_baseline or request.prune
+    listener = Listener(Tally(grounds), keeps=keeps, limit=request.check.limit)
     if earlier is None:
         result = run_check(
-            request.check,
+            with_required_checks(request.check, catalog.gate),
             spark=spark,
             spark_options=spark_options,
             on_progress=on_progress,
@@ -66,10 +62,9 @@ def run_gate(
         result = earlier
         for defect in result.defects:
             listener(defect)
-        shown = result.defects[: request.check.limit]
-        result = replace(result, defects=shown)
+    result = replace(result, defects=listener.shown(result.defects))
     verdict = judge(result, grounds, listener.tally)
-    if not (request.write_baseline or request.prune):
+    if not keeps:
         return Judged(result=result, verdict=verdict)
     return remember(request, path, grounds, listener, Judged(result=result, verdict=verdict))
 

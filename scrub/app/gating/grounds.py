@@ -2,9 +2,10 @@
 """What a gate decides by: policy, waivers, baseline, what must have been looked at, and the day."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
+from scrub.model.constraint import constraints_of
 from scrub.model.definition import Definition
 from scrub.model.gate import (
     WAIVERS_FILE,
@@ -14,6 +15,7 @@ from scrub.model.gate import (
     Requirement,
     Waiver,
 )
+from scrub.model.request import CheckRequest
 from scrub.model.table import Table
 
 
@@ -58,9 +60,19 @@ def requirements(
 ) -> tuple[Requirement, ...]:
     """What must have been looked at in these tables: what the policy says, or every index.
 
+    A check that is required without a name is required of every index or constraint.
+
     `indexes` are those that a build is about, whatever the policy says.
     """
     return tuple(dict.fromkeys(_requirements(policy, tuple(tables), indexes)))
+
+
+def with_required_checks(request: CheckRequest, policy: GatePolicy) -> CheckRequest:
+    """The request and the checks that the policy requires, unless somebody named what to check."""
+    if request.checks or request.indexes or request.constraints:
+        return request
+    required = dict.fromkeys((one.table, one.check) for one in policy.require or ())
+    return replace(request, checks_beside=tuple(required))
 
 
 def _requirements(
@@ -71,11 +83,13 @@ def _requirements(
         for one in wanted or (Requirement(check="index"),):
             if one.table not in (None, table.name):
                 continue
-            if one.check != "index" or one.index is not None:
-                yield Requirement(
-                    check=one.check, table=table.name, index=one.index, constraint=one.constraint
-                )
-                continue
-            for index in table.indexes:
-                if indexes is None or index.name in indexes:
-                    yield Requirement(check="index", table=table.name, index=index.name)
+            of_table = replace(one, table=table.name)
+            if one.check == "index" and one.index is None:
+                for index in table.indexes:
+                    if indexes is None or index.name in indexes:
+                        yield replace(of_table, index=index.name)
+            elif one.check == "constraint" and one.constraint is None:
+                for constraint in constraints_of(table):
+                    yield replace(of_table, constraint=constraint.name)
+            else:
+                yield of_table

@@ -128,19 +128,30 @@ class _Judging:
             if not self._fails(rule, stands):
                 yield from self._tolerated(rule, stands)
         yield from waiver_notes(self.standings, {table.table for table in self.result.tables})
-        outdated = Counter(
-            known.group.place
-            for known in (self.grounds.baseline.known if self.grounds.baseline else ())
-            if known.table in self.grounds.definitions and not self.grounds.is_current(known)
-        )
-        for place, number in sorted(outdated.items()):
-            yield (
-                f"{place} is defined differently since the baseline was written, so "
-                f"{_counted(number)} of it {'is' if number == 1 else 'are'} not known any more"
-            )
+        yield from self._outdated()
         if gone:
             what = "is gone; --prune drops it" if len(gone) == 1 else "are gone; --prune drops them"
             yield f"{_counted(len(gone))} of the baseline {what}"
+
+    def _outdated(self) -> Iterator[str]:
+        """What the baseline knows of definitions that the catalog does not have any more."""
+        known = self.grounds.baseline.known if self.grounds.baseline else ()
+        outdated = Counter(one.group for one in known if not self.grounds.is_current(one))
+        by_place: Counter[tuple[str, bool]] = Counter()
+        for group, number in outdated.items():
+            now = self.grounds.definitions.get(group.table)
+            is_there = now is not None and now.of(group.index, group.constraint) is not None
+            by_place[group.place, is_there] += number
+        for (place, is_there), number in sorted(by_place.items()):
+            verb = "is" if number == 1 else "are"
+            if is_there:
+                why = "is defined differently since the baseline was written"
+                yield f"{place} {why}, so {_counted(number)} of it {verb} not known any more"
+            else:
+                yield (
+                    f"the catalog does not have {place} any more, of which {_counted(number)} "
+                    f"{verb} known; nobody looks at it"
+                )
 
     def _tolerated(self, rule: GateRule, stands: "Counter[Stand]") -> Iterator[str]:
         is_above = rule.warn_above is None or rule.warn_above.is_exceeded(
@@ -157,7 +168,8 @@ class _Judging:
     # What becomes of single defects
 
     def _judged(self, defect: Defect) -> JudgedDefect:
-        found = self.tally.recognised(self.tally.sighting(defect))
+        sighting = self.tally.sighting(defect)
+        found = self.tally.recognised(sighting)
         stand = self.standings.stand(found)
         rule = self.standings.rule_of(stand.group)
         fails = not stand.is_accepted and self._fails(rule, self.standings.unaccepted[rule])
@@ -167,6 +179,7 @@ class _Judging:
             severity=rule.severity,
             waiver=stand.waiver,
             since=found.known.since if found.known else None,
+            content=sighting.content,
             fails=fails,
         )
 

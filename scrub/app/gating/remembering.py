@@ -2,14 +2,15 @@
 """How defects become known: what a baseline keeps of them, and when it is written."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scrub.app.gating.baseline import KNOWN_MAX, merged, write_baseline
 from scrub.app.gating.grounds import Grounds
 from scrub.app.gating.judging import judge
-from scrub.app.gating.tally import Sighting, Tally
+from scrub.app.gating.standing import Standings
+from scrub.app.gating.tally import Recognised, Sighting, Tally
 from scrub.errors import UsageError
 from scrub.model.defect import Defect
 from scrub.model.gate import GateRequest, Judged, KnownDefect, Standing, Verdict
@@ -18,16 +19,37 @@ from scrub.model.result import RunResult
 
 @dataclass(slots=True)
 class Listener:
-    """Counts every defect, and keeps what a baseline needs of it, up to what one can hold."""
+    """Counts every defect, and keeps what a baseline needs of it, up to what one can hold.
+
+    It also keeps some of each sort, so that a report shows what fails the gate, however many
+    known defects come before it.
+    """
 
     tally: Tally
     keeps: bool
+    limit: int = 0  # how many a report shows
     sightings: dict[Sighting, int] = field(default_factory=dict)
     is_full: bool = False
+    _samples: dict[Recognised, list[Defect]] = field(default_factory=dict)
+
+    def shown(self, defects: Sequence[Defect]) -> tuple[Defect, ...]:
+        """What a report shows of these: first those that nobody accepts, known or not."""
+        standings = Standings(self.tally)
+        open_ = [
+            defect
+            for found, some in self._samples.items()
+            if not standings.stand(found).is_accepted
+            for defect in some
+        ]
+        by_place = {(defect.id, defect.content()): defect for defect in (*open_, *defects)}
+        return tuple(by_place.values())[: self.limit]
 
     def __call__(self, defect: Defect) -> None:
         sighting = self.tally.sighting(defect)
-        self.tally.add(sighting)
+        found = self.tally.add(sighting)
+        some = self._samples.setdefault(replace(found, known=None), [])
+        if len(some) < self.limit:
+            some.append(defect)
         if not self.keeps:
             return
         if sighting not in self.sightings and len(self.sightings) >= KNOWN_MAX:
@@ -107,11 +129,24 @@ def _hindrance(result: RunResult, verdict: Verdict) -> str | None:
 
 def demand_writable(path: Path) -> None:
     """Before an hour's work has nowhere to go."""
-    hint = "allow writing there, or name another file with --baseline FILE"
-    target = path if path.exists() else path.parent
-    if path.is_dir() or not path.parent.is_dir():
+    hindrance = _why_not_writable(path)
+    if hindrance is not None:
         raise UsageError(
-            f"the baseline {path} cannot be written: there is no such folder", hint=hint
+            f"the baseline {path} cannot be written: {hindrance}",
+            hint="allow writing there, or name another file with --baseline FILE",
         )
-    if not os.access(target, os.W_OK):
-        raise UsageError(f"the baseline {path} cannot be written: no permission", hint=hint)
+
+
+def _why_not_writable(path: Path) -> str | None:
+    if path.is_symlink() and not path.exists():
+        # Whoever can add a file to a repository could choose what the one who runs this creates.
+        return f"it is a link to {path.readlink()}, which does not exist"
+    if path.exists() and not path.is_file():
+        return "it is not a file"
+    target = path.resolve()  # the new file is made beside the one that it replaces
+    if not target.parent.is_dir():
+        return "there is no such folder"
+    places = [target.parent, target] if target.exists() else [target.parent]
+    if not all(os.access(place, os.W_OK) for place in places):
+        return "no permission"
+    return None

@@ -37,15 +37,18 @@ class Tally:
     grounds: Grounds
     counts: "Counter[tuple[DefectGroup, Standing, Waiver | None]]" = field(default_factory=Counter)
     seen: set[str] = field(default_factory=set)  # ids of the baseline that were seen
+    vague: dict[Waiver, str] = field(default_factory=dict)  # what each waives without saying so
+    passed_by: dict[Waiver, str] = field(default_factory=dict)  # other contents than each says
     _known: Mapping[str, Sequence[KnownDefect]] = field(init=False)
-    _waivers: Mapping[str, Waiver] = field(init=False)
+    _waivers: Mapping[str, Sequence[Waiver]] = field(init=False)
 
     def __post_init__(self) -> None:
         current = sorted(self.current(), key=lambda known: known.id)
         self._known = {id_: tuple(of) for id_, of in groupby(current, key=lambda known: known.id)}
-        by_end = sorted(self.grounds.waivers, key=lambda waiver: waiver.until)
         # Of several of one defect, the one that ends last.
-        self._waivers = {waiver.id: waiver for waiver in by_end if waiver.id is not None}
+        by_end = sorted(self.grounds.waivers, key=lambda waiver: waiver.until, reverse=True)
+        ids = dict.fromkeys(waiver.id for waiver in by_end if waiver.id is not None)
+        self._waivers = {id_: [one for one in by_end if one.id == id_] for id_ in ids}
 
     def current(self) -> Iterator[KnownDefect]:
         """What the baseline knows of definitions that still hold."""
@@ -59,19 +62,33 @@ class Tally:
         group = DefectGroup(defect.table, defect.index, defect.constraint, defect.kind)
         return Sighting(defect.id, content, group)
 
-    def add(self, sighting: Sighting) -> None:
+    def add(self, sighting: Sighting) -> Recognised:
+        """Count it, and say what it is recognised as."""
         found = self.recognised(sighting)
         self.counts[found.group, found.standing, found.waiver] += 1
         if sighting.id in self._known:
             self.seen.add(sighting.id)
+        for waiver in self._waivers.get(sighting.id, ()):
+            if not waiver.is_of(sighting.content):
+                self.passed_by[waiver] = sighting.content
+            elif waiver.content is None and found.standing is Standing.NEW:
+                self.vague[waiver] = sighting.content
+        return found
 
     def recognised(self, sighting: Sighting) -> Recognised:
-        """A waiver of one defect is of what was wrong then: it says nothing of a changed one."""
+        """A waiver of one defect is of what was wrong then: it says nothing of a changed one.
+
+        What was wrong then, the waiver itself may tell, or the baseline.
+        """
         of_id = self._known.get(sighting.id, ())
+        waivers = self._waivers.get(sighting.id, ())
+        waiver = next((one for one in waivers if one.is_of(sighting.content)), None)
         for known in of_id:
             if same_content(sighting.content, known.content):
-                waiver = self._waivers.get(sighting.id)
                 return Recognised(sighting.group, Standing.KNOWN, waiver, known)
         if of_id:
-            return Recognised(sighting.group, Standing.CHANGED, None, of_id[0])
-        return Recognised(sighting.group, Standing.NEW, self._waivers.get(sighting.id))
+            is_named = waiver is not None and waiver.content is not None
+            named = waiver if is_named else None
+            return Recognised(sighting.group, Standing.CHANGED, named, of_id[0])
+        is_changed = bool(waivers) and waiver is None
+        return Recognised(sighting.group, Standing.CHANGED if is_changed else Standing.NEW, waiver)

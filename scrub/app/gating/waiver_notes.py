@@ -25,7 +25,14 @@ def waiver_notes(standings: Standings, tables: Collection[str]) -> Iterator[str]
             days = f"in {left.days} days" if left.days > 1 else ("tomorrow", "today")[not left.days]
             yield f"{place} ends {days}, on {waiver.until}"
         covered = standings.covered[waiver]
-        if not covered and (waiver.table in tables or (waiver.table is None and has_all)):
+        if (other := standings.tally.passed_by.get(waiver)) is not None:
+            yield f"{place} is not of what is wrong there now, which is content: {other}"
+        elif (content := standings.tally.vague.get(waiver)) is not None:
+            yield (
+                f"{place} waives whatever is wrong there, also tomorrow; to waive only what is "
+                f"wrong now, add content: {content}"
+            )
+        elif not covered and (waiver.table in tables or (waiver.table is None and has_all)):
             yield f"{place} matches no defect; remove it if it is not needed any more"
         elif standings.is_too_many(waiver):
             yield (

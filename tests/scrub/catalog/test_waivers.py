@@ -68,13 +68,41 @@ def test_waivers_of_one_and_of_several_defects(tmp_path: Path) -> None:
         ),
         ("{id: 00112233445566ff, reason: r, by: a, until: soon}", "'soon' is not a date", ""),
         (
-            "{id: 00112233445566ff, reason: r, by: a, until: 2028-01-01}",
+            "{id: 00112233445566ff, reason: r, by: a, until: 2027-11-19}",
             "ends at most a year from now",
-            "write 2027-11-19 or earlier",
+            "write 2027-11-18 or earlier",
         ),
         (f"{{id: 17, {GOOD}}}", "'17' is not the id of a defect", "16 digits"),
         (f"{{{GOOD}}}", "says of no defect", "id: ..."),
         (f"{{table: orders, {GOOD}}}", "has no 'at_most'", "at_most: N"),
+        (f"{{table: orders, at_most: 100001, {GOOD}}}", "is of at most 100,000", "build the"),
+        (f"{{table: orders, at_most: 1e3, {GOOD}}}", "'1e3' is not a number of defects", ""),
+        (f"{{table: orders, at_most: ٣, {GOOD}}}", "'٣' is not a number of defects", ""),
+        (f"{{table: orders, at_most: {'9' * 5000}, {GOOD}}}", "is not a number of defects", ""),
+        (f"{{table: orders, index: , at_most: 1, {GOOD}}}", "'index' of the waiver is empty", ""),
+        (f"{{table: orders, kind: ~, at_most: 1, {GOOD}}}", "'kind' of the waiver is empty", ""),
+        (f"{{table: orders, at_most: 1, at_most: 9, {GOOD}}}", "'at_most' comes twice", ""),
+        (f"{{table: orders, at_most: 1, <<: {{at_most: 9}}, {GOOD}}}", "merge keys", "repeat"),
+        (
+            f"{{table: orders, content: 00112233445566ff, at_most: 1, {GOOD}}}",
+            "a waiver of several defects has no 'content'",
+            "",
+        ),
+        (
+            f"{{id: 00112233445566ff, content: abc, {GOOD}}}",
+            "'abc' is not the content of a defect",
+            "copy it from a report",
+        ),
+        (
+            "{id: 00112233445566ff, reason: r, by: a, until: 2027-02-28T23:00:00-11:00}",
+            "is not a date",
+            "until: YYYY-MM-DD",
+        ),
+        (
+            "{id: 00112233445566ff, reason: r, by: a, until: 2027-W08-7}",
+            "'2027-W08-7' is not a date",
+            "",
+        ),
         (f"{{table: orders, at_most: 0, {GOOD}}}", "'0' is not a number of defects", ""),
         (f"{{table: oders, at_most: 1, {GOOD}}}", "no table 'oders'", "did you mean orders?"),
         (
@@ -104,6 +132,30 @@ def test_a_mistake_in_a_waiver_is_named_with_file_and_line(
         message in mistake.message and hint in (mistake.hint or "")
         for mistake in error.value.mistakes
     ), error.value
+
+
+@pytest.mark.parametrize(
+    ("today", "latest"),
+    [
+        (date(2026, 11, 18), date(2027, 11, 18)),
+        (date(2027, 3, 1), date(2028, 3, 1)),
+        (date(2028, 2, 29), date(2029, 2, 28)),
+    ],
+)
+def test_a_waiver_ends_at_most_a_year_away(tmp_path: Path, today: date, latest: date) -> None:
+    catalog = catalog_of(tmp_path)
+    file = tmp_path / "scrub-waivers.yaml"
+    waiver = "version: 1\nwaivers: [{id: 00112233445566ff, reason: r, by: a, until: %s}]\n"
+    file.write_text(waiver % latest)
+    assert load_waivers(catalog, today)[0].until == latest
+    file.write_text(waiver % (latest + timedelta(days=1)))
+    with pytest.raises(CatalogError, match="ends at most a year from now"):
+        load_waivers(catalog, today)
+
+
+def test_an_alias_waives_no_more_than_what_it_repeats(tmp_path: Path) -> None:
+    (one,) = waivers_of(tmp_path, f"&a {{table: orders, at_most: 1, {GOOD}}}", "*a")
+    assert one.at_most == 1
 
 
 def test_the_usual_file_may_be_absent_and_a_named_one_not(tmp_path: Path) -> None:

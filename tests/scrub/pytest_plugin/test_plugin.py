@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin as a user's pytest runs it, in a process of its own."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from scrub.app.gating.baseline import write_baseline
+from scrub.catalog import load_catalog
+from scrub.model.definition import definition_of
+from scrub.model.gate import Baseline
+from tests.reports.results import a_defect
+from tests.scrub.app.gating.gate_ground import SALT, known
 from tests.scrub.cli.small_lake import described, write_catalog
 
 pytestmark = pytest.mark.slow  # each test is a pytest of its own
@@ -20,16 +28,16 @@ PLUGIN = "scrub.pytest_plugin"
 HEAVY = ("pyspark", "pyarrow", "yaml", "sqlglot", "scrub.catalog", "scrub.app", "reports")
 
 # A check whose result is written down here, so that no Spark is needed to see what becomes of it.
+# The gate that judges it is the real one.
 FAKED = """
 import os
-from dataclasses import replace
-from scrub.pytest_plugin import shared_check
+from scrub.app.gating import gate
 from tests.reports.results import a_check, a_run, a_table, a_defect
 from scrub.model.defect import DefectKind
 from scrub.model.result import Status
 from scrub.errors import ScrubError
 
-def judged(request):
+def found(request, *, on_defect, **options):
     with open("runs", "a") as file:
         file.write("run\\n")
     if os.environ["FOUND"] == "unreachable":
@@ -39,15 +47,39 @@ def judged(request):
     status = kinds[os.environ["FOUND"]]
     clean = a_check("by_status")
     if status is None:
-        return a_run(a_table(clean)), None
+        return a_run(a_table(clean))
     counts = {DefectKind.WRONG_STORED_VALUE: 1} if status is Status.DEFECTIVE else {}
     reason = None if status in (Status.CLEAN, Status.DEFECTIVE) else "there is a reason"
     looked = a_check("by_customer", status, counts=counts, reason=reason)
-    found = (a_defect(),) if counts else ()
-    return a_run(a_table(looked, clean), defects=found), None
+    defects = (a_defect(),) if counts else ()
+    for defect in defects:
+        on_defect(defect)
+    return a_run(a_table(looked, clean), defects=defects)
 
-shared_check.judged_check = judged
+gate.run_check = found
 """
+WAIVER = {"id": a_defect().id, "reason": "old import", "by": "ann"}
+
+
+def accept(lake: Path, how: str) -> None:
+    """What a project keeps beside its catalog."""
+    today = datetime.now(UTC).date()
+    if how == "known":
+        tables = load_catalog(lake / "scrub.yaml").tables
+        baseline = Baseline(
+            salt=SALT,
+            definitions={"orders": definition_of(tables["orders"])},
+            known=(known(a_defect()),),
+        )
+        write_baseline(lake / "scrub-baseline.jsonl", baseline)
+    elif how == "not required":
+        text = (lake / "scrub.yaml").read_text()
+        require = '{"gate": {"require": [{"table": "orders", "index": "by_status"}]}, "version"'
+        (lake / "scrub.yaml").write_text(text.replace('{\n "version"', require))
+    else:
+        until = today + timedelta(days=30 if how == "waived" else -1)
+        waiver = json.dumps({**WAIVER, "until": until.isoformat()})
+        (lake / "scrub-waivers.yaml").write_text(f"version: 1\nwaivers:\n- {waiver}\n")
 
 
 @pytest.fixture
@@ -92,8 +124,8 @@ def test_there_is_a_test_for_each_index_and_one_for_the_decision(lake: Path) -> 
         ("clean", 0, {"passed": 3}),
         ("defective", 1, {"failed": 2, "passed": 1}),
         ("incomplete", 1, {"passed": 1, "errors": 2}),
-        ("skipped", 0, {"passed": 2, "skipped": 1}),
-        ("left_out", 1, {"passed": 2, "error": 1}),
+        ("skipped", 1, {"passed": 1, "skipped": 1, "error": 1}),
+        ("left_out", 1, {"passed": 1, "errors": 2}),
         ("unreachable", 1, {"errors": 3}),
     ],
 )
@@ -110,6 +142,34 @@ def test_what_is_found_is_how_the_tests_end(
     if found == "defective":
         assert "wrong_stored_value at id=17" in output
         assert "status='paid'" in output
+
+
+@pytest.mark.parametrize(
+    ("found", "how", "code", "ended", "told"),
+    [
+        ("defective", "known", 0, {"passed": 3}, "nothing fails the gate: 1 known"),
+        ("defective", "waived", 0, {"passed": 3}, "by ann: old import"),
+        ("defective", "expired", 1, {"failed": 2, "passed": 1}, "whose waiver expired on"),
+        ("skipped", "not required", 0, {"passed": 2, "skipped": 1}, "there is a reason"),
+        ("incomplete", "not required", 1, {"passed": 1, "errors": 2}, "there is a reason"),
+    ],
+)
+def test_the_gates_verdict_is_how_the_tests_end(
+    lake: Path, found: str, how: str, code: int, ended: dict[str, int], told: str
+) -> None:
+    accept(lake, how)
+    returned, output = run_pytest(lake, "--scrub-catalog", "scrub.yaml", "-rA", found=found)
+    assert returned == code, output
+    assert ended.items() <= counts(output).items(), output
+    assert told in output
+
+
+def test_a_damaged_baseline_is_an_error_of_every_test(lake: Path) -> None:
+    (lake / "scrub-baseline.jsonl").write_text("<<<<<<< ours\n")
+    code, output = run_pytest(lake, "--scrub-catalog", "scrub.yaml")
+    assert (code, counts(output)["errors"]) == (1, 3)
+    assert "scrub-baseline.jsonl:1: a merge conflict is left in the baseline" in output
+    assert not (lake / "runs").exists(), "nothing is checked before it is repaired"
 
 
 def test_redacted_failures_show_no_values(lake: Path) -> None:

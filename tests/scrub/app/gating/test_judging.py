@@ -8,23 +8,20 @@ import pytest
 
 from reports.redaction import redact_result
 from scrub.app.gating import judge
-from scrub.app.gating.grounds import requirements
 from scrub.model.defect import DefectKind
 from scrub.model.definition import Definition
 from scrub.model.gate import (
     GatePolicy,
     GateRule,
-    Requirement,
     Severity,
     Standing,
     Threshold,
     Verdict,
 )
 from scrub.model.result import RunResult
-from scrub.model.table import Column, EntryColumn, Index, Table
-from scrub.model.types import parse_type
 from tests.scrub.app.gating.gate_ground import (
     DEFINITIONS,
+    SALT,
     TODAY,
     a_baseline,
     a_defect,
@@ -84,6 +81,46 @@ def test_what_was_waived_does_not_hide_the_next_wrong_value() -> None:
     assert (verdict.exit_code, standings(verdict)) == (1, {Standing.CHANGED})
 
 
+def test_a_waiver_with_a_content_is_of_nothing_else() -> None:
+    waiver = a_waiver(id=FOUND.id, content=FOUND.content())
+    assert judge(complete(FOUND), grounds(waivers=[waiver])).exit_code == 0
+    other = a_defect(status="lost")
+    verdict = judge(complete(other), grounds(waivers=[waiver]))
+    assert (verdict.exit_code, standings(verdict)) == (1, {Standing.CHANGED})
+    assert verdict.warnings == (
+        "scrub-waivers.yaml:3: the waiver by ann is not of what is wrong there now, which is "
+        f"content: {other.content()}",
+    )
+
+
+def test_a_waiver_with_a_content_speaks_for_a_changed_defect() -> None:
+    waiver = a_waiver(id=FOUND.id, content=FOUND.content(SALT))
+    before = a_baseline(a_defect(status="lost"))
+    verdict = judge(complete(FOUND), grounds(before, [waiver]))
+    assert (verdict.exit_code, standings(verdict)) == (0, {Standing.WAIVED})
+
+
+def test_a_waiver_without_a_content_says_what_it_leaves_open() -> None:
+    waiver = a_waiver(id=FOUND.id)
+    (warning,) = judge(complete(FOUND), grounds(waivers=[waiver])).warnings
+    assert warning.endswith(f"add content: {FOUND.content()}")
+    assert not judge(complete(FOUND), grounds(a_baseline(FOUND), [waiver])).warnings
+
+
+def test_of_several_waivers_of_one_defect_the_one_that_speaks_of_it_counts() -> None:
+    other = a_waiver(200, id=FOUND.id, content=a_defect(status="lost").content(), line=3)
+    right = a_waiver(100, id=FOUND.id, content=FOUND.content(), line=4)
+    verdict = judge(complete(FOUND), grounds(waivers=[other, right]))
+    assert [judged.waiver for judged in verdict.defects] == [right]
+
+
+def test_two_waivers_of_the_same_defects_do_not_add_up() -> None:
+    """Nobody waives eight defects with two waivers of five each."""
+    waivers = [of_group(3), of_group(3, line=9)]
+    verdict = judge(complete(*SEVERAL), grounds(waivers=waivers))
+    assert (verdict.exit_code, standings(verdict)) == (1, {Standing.NEW})
+
+
 def test_a_waiver_of_several_waives_all_or_none() -> None:
     assert standings(judge(complete(*SEVERAL), grounds(waivers=[of_group(4)]))) == {Standing.WAIVED}
     verdict = judge(complete(*SEVERAL), grounds(waivers=[of_group(3)]))
@@ -123,7 +160,8 @@ def test_an_expired_waiver_gives_way_to_one_in_force() -> None:
     [(15, None), (14, "ends in 14 days"), (1, "ends tomorrow"), (0, "ends today")],
 )
 def test_a_waiver_that_ends_soon_says_so(days: int, told: str | None) -> None:
-    verdict = judge(complete(FOUND), grounds(waivers=[a_waiver(days, id=FOUND.id)]))
+    waiver = a_waiver(days, id=FOUND.id, content=FOUND.content())
+    verdict = judge(complete(FOUND), grounds(waivers=[waiver]))
     assert verdict.exit_code == 0
     expected = [f"{told}, on {TODAY + timedelta(days=days)}"] if told else []
     assert [warning.partition("by ann ")[2] for warning in verdict.warnings] == expected
@@ -198,31 +236,3 @@ def test_what_has_no_name_is_new() -> None:
     hidden = replace(complete(*SEVERAL), defects=SEVERAL[:1])
     verdict = judge(hidden, grounds(a_baseline(*SEVERAL)))
     assert (verdict.exit_code, verdict.counts[Standing.NEW]) == (1, 3)
-
-
-def a_table() -> Table:
-    column = EntryColumn(name="email", source="email")
-    index = Index(name="by_email", store="s", relation="r", key=(column,), suffix=())
-    bigint = parse_type("bigint")
-    return Table(
-        name="orders",
-        store="s",
-        relation="orders",
-        columns=(Column(name="id", type=bigint),),
-        primary_key=("id",),
-        indexes=(index, replace(index, name="by_name")),
-    )
-
-
-def test_every_index_is_required_unless_the_catalog_says_otherwise() -> None:
-    tables = [a_table()]
-    assert [one.index for one in requirements(GatePolicy(), tables)] == ["by_email", "by_name"]
-    some = (
-        Requirement(check="physical"),
-        Requirement(check="index", table="orders", index="by_name"),
-        Requirement(check="index", table="people"),
-    )
-    assert requirements(GatePolicy(require=some), tables) == (
-        Requirement(check="physical", table="orders"),
-        Requirement(check="index", table="orders", index="by_name"),
-    )
