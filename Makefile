@@ -64,6 +64,7 @@ fuzz: setup ## mutate a million pairs and compare every verdict with the referen
 # random tables by every engine and strategy, SCRUB_INTERLEAVINGS is "of the model,of PostgreSQL".
 torture: setup ## every campaign at length: trials, interleavings, kills under load; needs an hour
 	SCRUB_EVERY_TRIAL=1 $(BIN)/pytest -q tests/checks/test_detection.py
+	SCRUB_TRIALS=100 $(BIN)/pytest -q tests/checks/constraints/test_trials.py
 	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_state_machine.py
 	SCRUB_TRIGGER_TRIALS=300 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_trigger_trials.py
 	SCRUB_TRIALS=200 $(BIN)/pytest -q tests/scrub/stores/delta/test_repair_trials.py \

@@ -200,7 +200,8 @@ def _plan_table(
 
 
 def _plan_whole(check: TableCheck, plan: TablePlan) -> WholePlan:
-    needed = {*check.columns(plan.table), *plan.table.primary_key}
+    of_where = columns_used(plan.where, plan.table.types) if plan.where else ()
+    needed = {*check.columns(plan.table), *plan.table.primary_key, *of_where}
     columns = (column.name for column in plan.table.columns if column.name in needed)
     return WholePlan(check=check.name, columns=tuple(columns), notes=check.notes(plan))
 

@@ -14,6 +14,7 @@ from scrub.catalog.expressions import columns_used
 from scrub.catalog.native_terms import native_condition
 from scrub.codec.digest import Salt
 from scrub.model.plan import TablePlan
+from scrub.model.table import Column as TableColumn
 
 Looks = Mapping[int, Mapping[str, TableLook]]
 """What tasks look at beside entries, by relation and by the check that rides along."""
@@ -41,8 +42,13 @@ def rows_looked_at(plan: TablePlan) -> RowChoice:
     condition = native_condition(where, table) if where else None
     if where is None or condition is None:
         return EVERY_ROW
-    names = columns_used(where, table.types)
-    return RowChoice(conditions=(condition,), columns=tuple(map(table.column, names)))
+    return RowChoice(conditions=(condition,), columns=columns_of_where(plan))
+
+
+def columns_of_where(plan: TablePlan) -> tuple[TableColumn, ...]:
+    """What it takes to tell which rows are looked at."""
+    names = columns_used(plan.where, plan.table.types) if plan.where else ()
+    return tuple(map(plan.table.column, names))
 
 
 def is_looked_at(where: str | None) -> Column:

@@ -20,7 +20,7 @@ from checks.keys.unmatched_keys import Reference, find_unmatched, find_unmatched
 from checks.numbering import Relation
 from checks.pairs.row_columns import as_decoded
 from checks.source import Reading
-from checks.specs import rows_looked_at
+from checks.specs import columns_of_where, rows_looked_at
 from checks.table_look import EVERY_ROW, RowChoice
 from checks.unread import parts_not_read
 from scrub.codec.digest import Salt
@@ -176,8 +176,10 @@ class KeyLooks:
     # What was found
 
     def _columns(self, *keys: Key) -> Key:
-        """The columns of some keys and of the primary key, each once."""
-        named = {column.name: column for key in (self.primary_key, *keys) for column in key}
+        """The columns of some keys, of the primary key and of `--where`, each once."""
+        of_where = columns_of_where(self.relation.table)
+        every = (self.primary_key, *keys, of_where)
+        named = {column.name: column for key in every for column in key}
         return tuple(named.values())
 
     def _violations(self, constraint: Constraint, found: KeyFindings) -> Violations:

@@ -20,6 +20,7 @@ from checks.constraints.violations import Violations
 from checks.failures import FAILURES, Failure, reason_for
 from checks.numbering import Relation
 from checks.source import Reading
+from checks.specs import columns_of_where, is_looked_at
 from scrub.codec.digest import Salt
 from scrub.model.constraint import Constraint
 from scrub.model.defect import Defect, DefectKind
@@ -85,6 +86,7 @@ class RowsBySql:
         """All conditions at once, over the columns that they speak of."""
         table = self.relation.table.table
         needed = {*table.primary_key, *(name for check in checks for name in check.columns(table))}
+        needed |= {column.name for column in columns_of_where(self.relation.table)}
         columns = tuple(column for column in table.columns if column.name in needed)
         names = [column.name for column in columns]
         faults = [fault for check in checks for fault in check.sql_faults(table, names)]
@@ -101,10 +103,11 @@ class RowsBySql:
         table = self.relation.table.table
         look = self._look([RowConstraint(table, constraint)])
         values = [fault.condition for fault in look.faults]
+        looked_at, collect = is_looked_at(self.relation.table.where), self.reading.jobs.rows
         try:
             raised = self._over(
                 look,
-                lambda rows: raising_row(rows, table, values, self.salt, self.reading.jobs.rows),
+                lambda rows: raising_row(rows.where(looked_at), table, values, self.salt, collect),
             )
         except FAILURES as another:
             return reason_for(another, redact)

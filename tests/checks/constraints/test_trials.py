@@ -18,7 +18,9 @@ from scrub.model.defect import Defect
 from scrub.model.request import CheckRequest, Engine
 from scrub.model.result import RunResult, Status
 from tests.checks.constraints.oracle import ConstraintTrial, Found, oracle
-from tests.checks.constraints.trials import constraint_trials, write_trials
+from tests.checks.constraints.pair_trials import as_pairs
+from tests.checks.constraints.trials import constraint_trials
+from tests.checks.constraints.written_trials import write_trials
 from tests.postgres_server import Database
 
 TABLES = int(os.environ.get("SCRUB_TRIALS", "5"))  # of eight sections each
@@ -86,6 +88,11 @@ def identities(result: RunResult, table: str) -> Counter[tuple[str, str]]:
     return Counter((defect.id, defect.content()) for defect in named)
 
 
+def ids_in(result: RunResult, table: str) -> set[str]:
+    """Ids as if the table had another name; also of a NULL that a decoded pair shows."""
+    return {replace(d, table="t").id for d in result.defects if d.table == table}
+
+
 def run(catalog: Path, spark: Any, engine: Engine, *tables: str) -> RunResult:
     request = CheckRequest(catalog=catalog, tables=tables, engine=engine, limit=EVERY_DEFECT)
     result = run_check(request, spark=spark)
@@ -111,10 +118,10 @@ def test_every_violation_is_reported_once_and_nothing_else(
 def _compare(batch: list[ConstraintTrial], directory: Path, database: Database, spark: Any) -> None:
     catalog = write_trials(batch, directory, database)
     numbers = range(len(batch))
-    in_lake, in_server = ([f"{letter}{n}" for n in numbers] for letter in "tp")
-    by_tasks = run(catalog, spark, Engine.AUTO, *in_lake, *in_server)
+    in_lake, in_server, in_pairs = ([f"{letter}{n}" for n in numbers] for letter in "tpk")
+    by_tasks = run(catalog, spark, Engine.AUTO, *in_lake, *in_server, *in_pairs)
     by_spark = run(catalog, spark, Engine.SQL, *in_lake)
-    for trial, lake, server in zip(batch, in_lake, in_server, strict=True):
+    for trial, lake, server, pairs in zip(batch, in_lake, in_server, in_pairs, strict=True):
         expected = oracle(trial)
         assert found_in(by_tasks, lake) == expected, trial
         assert found_in(by_spark, lake) == expected, trial
@@ -122,3 +129,5 @@ def _compare(batch: list[ConstraintTrial], directory: Path, database: Database, 
         known = identities(by_tasks, lake)
         assert identities(by_spark, lake) == known, trial
         assert identities(by_tasks, server) == known, trial
+        assert found_in(by_tasks, pairs) == oracle(as_pairs(trial)), trial
+        assert ids_in(by_tasks, pairs) <= ids_in(by_tasks, lake), trial

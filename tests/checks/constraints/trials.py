@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random tables with constraints of all sorts, and rows that violate many of them."""
 
-import json
 import math
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from psycopg import Connection, sql
 
 from tests.checks.constraints.oracle import (
     CheckTrial,
@@ -16,20 +12,11 @@ from tests.checks.constraints.oracle import (
     ForeignKeyTrial,
     ParentTrial,
 )
-from tests.checks.trials import ARROW, NAMES, POOLS, Row, write_files
-from tests.postgres_server import Database
+from tests.checks.trials import ARROW, NAMES, POOLS, Row
 
 SECTIONS = 8
 """Each table holds as many small ones, told apart by the column `section` of most of its keys."""
 INTEGERS = ["tinyint", "smallint", "int", "bigint"]
-_IN_SERVER = {
-    "float": "real",
-    "double": "double precision",
-    "string": "text",
-    "binary": "bytea",
-    "timestamp": "timestamptz",
-    "timestamp_ntz": "timestamp",
-}
 
 Types = dict[str, str]
 
@@ -182,80 +169,6 @@ def rows_of(draw: st.DrawFn, section: int, trial: ConstraintTrial) -> list[Row]:
                 if column != "section" and draw(st.integers(0, 4)):
                     one[column] = _fitting(referred[of], trial.types[column])
     return draw(st.permutations(rows))
-
-
-def write_trials(batch: list[ConstraintTrial], directory: Path, database: Database) -> Path:
-    """Each trial in a lake as t0, t1, ..., and in a database as p0, p1, ..., with its parents."""
-    tables: dict[str, Any] = {}
-    with database.connect() as connection:
-        for number, trial in enumerate(batch):
-            parents = [r.parent for r in trial.foreign_keys.values() if r.parent is not None]
-            whole = {f"t{number}": trial} | {
-                parent.name: ConstraintTrial(parent.types, list(parent.types), parent.rows)
-                for parent in parents
-            }
-            for name, of_table in whole.items():
-                write_rows(directory / name, of_table.types, of_table.rows)
-                tables[name] = described(of_table, name)
-                of_server = replace(of_table, types=_types_of_server(of_table.types))
-                in_server = f"p{name[1:]}"
-                insert_rows(connection, in_server, of_server.types, of_server.rows)
-                tables[in_server] = described(of_server, in_server, "shop")
-    stores = {
-        "lake": {"kind": "spark", "format": "parquet", "path": "."},
-        "shop": {"kind": "postgres", "url": database.url},
-    }
-    catalog = directory / "scrub.yaml"
-    catalog.write_text(json.dumps({"version": 1, "stores": stores, "tables": tables}))
-    return catalog
-
-
-def described(trial: ConstraintTrial, name: str, store: str = "lake") -> dict[str, Any]:
-    """The table of a catalog; the first letter of its name is that of its parents'."""
-    return {
-        "store": store,
-        "columns": {
-            column: {"type": kind, "nullable": column not in trial.never_null}
-            for column, kind in trial.types.items()
-        },
-        "primary_key": trial.primary_key,
-        "checks": {of: check.sql for of, check in trial.checks.items()},
-        "unique": trial.unique,
-        "foreign_keys": {
-            of: {
-                "columns": reference.columns,
-                "references": name[0] + reference.parent.name[1:] if reference.parent else name,
-            }
-            for of, reference in trial.foreign_keys.items()
-        },
-    }
-
-
-def write_rows(directory: Path, types: Types, rows: list[Row]) -> None:
-    """The rows as Parquet files of a directory."""
-    values = [tuple(row[column] for column in types) for row in rows]
-    write_files(directory, list(types), types, values)
-
-
-def insert_rows(connection: Connection[Any], name: str, types: Types, rows: list[Row]) -> None:
-    """The rows as a relation of a database, which knows nothing of constraints."""
-    columns = [
-        sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(_IN_SERVER.get(kind, kind)))
-        for column, kind in types.items()
-    ]
-    table = sql.Identifier(name)
-    connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(", ").join(columns)))
-    places = sql.SQL(", ").join([sql.Placeholder()] * len(types))
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            sql.SQL("INSERT INTO {} VALUES ({})").format(table, places),
-            [tuple(row[column] for column in types) for row in rows],
-        )
-
-
-def _types_of_server(types: Types) -> Types:
-    """The same without the type that a server does not have."""
-    return {c: "smallint" if kind == "tinyint" else kind for c, kind in types.items()}
 
 
 def _often(kind: str) -> st.SearchStrategy[Any]:
