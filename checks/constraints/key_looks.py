@@ -91,6 +91,8 @@ class KeyLooks:
                 lambda frame: find_repeated_by_sql(jobs, frame, keys, self.primary_key, where),
             ),
         )
+        if len(constraints) > 1 and rows.not_read_by_column:
+            return [of for one in constraints for of in self.repeated_by_sql([one], rows)]
         return [_noting(violations, rows) for violations in found]
 
     def _repeated(

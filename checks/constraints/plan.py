@@ -148,6 +148,10 @@ class ConstraintPlanner:
         return self.pinned.table.kv is not None and (parent is None or parent.pairs is not None)
 
     def _way(self, constraint: Constraint, parent: Parent | None) -> tuple[Way, str]:
+        if self.pinned.table.kv is not None:
+            if parent is not None and parent.pairs is None:
+                return Way.SQL, f"only Spark compares decoded rows with {parent.table.name}"
+            return Way.SQL, "rows are decoded from pairs"
         if obstacle := self._obstacle():
             return Way.SQL, obstacle
         if _is_in_server(self.pinned.facts):
@@ -167,8 +171,6 @@ class ConstraintPlanner:
     def _obstacle(self) -> str | None:
         """Why Spark has to read the rows."""
         facts, where = self.pinned.facts, self.request.where
-        if self.pinned.table.kv is not None:
-            return "rows are decoded from pairs"
         if self.request.engine is Engine.SQL:
             return "asked for"
         if not facts.native:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NOT NULL and CHECK where Spark reads the rows: one pass for all constraints of a table.
 
-If an expression raises, the constraints are looked at one by one, so that it costs no other.
+If an expression raises, or a value of a column cannot be read, the constraints are looked at one by
+one, so that it costs no other.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,14 +42,20 @@ class RowsBySql:
     def look(self, constraints: Sequence[Constraint]) -> list[Violations]:
         """Count the violations of all constraints."""
         try:
-            return self._count(constraints)
+            found = self._count(constraints)
+            if len(constraints) > 1 and self.rows.not_read_by_column:
+                return self._one_by_one(constraints)
+            return found
         except FAILURES as error:
             if len(constraints) > 1 and not isinstance(error, SessionEnded):
-                return [found for one in constraints for found in self.look([one])]
+                return self._one_by_one(constraints)
             lost = [Violations(one) for one in constraints]
             for violations in lost:
                 violations.give_up(self._reason(violations.constraint, error))
             return lost
+
+    def _one_by_one(self, constraints: Sequence[Constraint]) -> list[Violations]:
+        return [found for one in constraints for found in self.look([one])]
 
     def _count(self, constraints: Sequence[Constraint]) -> list[Violations]:
         table = self.relation.table.table

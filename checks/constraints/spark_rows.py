@@ -27,6 +27,10 @@ class RowFrames(Protocol):
     def not_read(self) -> str | None:
         """What was left out so far, and why."""
 
+    @property
+    def not_read_by_column(self) -> bool:
+        """Whether a job on fewer columns may have read more rows."""
+
 
 @dataclass(slots=True)
 class SparkRows:
@@ -48,6 +52,10 @@ class SparkRows:
                 if found is None or len(self.lost) >= PARTS_SET_ASIDE_MAX:
                     raise
                 self.lost[found[0].uri] = found[1]
+
+    @property
+    def not_read_by_column(self) -> bool:
+        return False  # files are left out, whatever is read of them
 
     @property
     def not_read(self) -> str | None:

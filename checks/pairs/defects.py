@@ -100,6 +100,12 @@ class PairDefects:
         """A defect of a row, as the check of constraints names it."""
         key, value = (bytes.fromhex(of or "") for of in (defect.key_hex, defect.value_hex))
         named = self.rows.primary_key(key, value) or defect.primary_key
+        if constraint == PRIMARY_KEY and named is not None:
+            # The two zeros are one key, whichever of them a copy holds.
+            named = {
+                name: 0.0 if of == 0.0 and isinstance(of, float) else of
+                for name, of in named.items()
+            }
         return replace(defect, primary_key=named, constraint=constraint)
 
     def _defect(

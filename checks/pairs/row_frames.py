@@ -57,16 +57,15 @@ class DecodedRows:
     reading: Reading
     plan: TablePlan
     lost: dict[str, str] = field(default_factory=dict)  # by name of a file or split, the reason
-    judged: dict[str, Column] = field(default_factory=dict)  # whose values were counted
-    counted: CountedRows | None = None
+    counts: dict[frozenset[str], CountedRows] = field(default_factory=dict)
+    """By the columns whose values were looked at for those that their types do not have."""
+    counted: CountedRows | None = None  # of the columns that the last job was about
 
     def over(self, columns: Sequence[Column], job: Callable[[DataFrame], Answer]) -> Answer:
         """What a job answers about some columns of all rows that can be read."""
-        judged = {c.name: c for c in columns if c.type.name in _MAY_BE_UNHELD}
         while True:
             try:
-                if self.counted is None or not judged.items() <= self.judged.items():
-                    self._count(self.judged | judged)
+                self.counted = self._counted([c for c in columns if c.type.name in _MAY_BE_UNHELD])
                 rows = PairRows(self.reading, self.plan, self._readable)
                 with translated():
                     return job(rows.frame(columns, partial=not self._may_lack_pairs))
@@ -81,6 +80,11 @@ class DecodedRows:
     def not_read(self) -> str | None:
         """What was left out so far, and why."""
         return "; ".join(self._left_out()) or None
+
+    @property
+    def not_read_by_column(self) -> bool:
+        """Whether a job on fewer columns may have read more rows."""
+        return self.counted is not None and self.counted.unheld > 0
 
     def _left_out(self) -> Iterator[str]:
         if self.lost:
@@ -121,15 +125,23 @@ class DecodedRows:
     def _set_aside(self, split: Split, reason: str) -> None:
         """Leave out a file from now on, and count the rows of the others again."""
         self.lost[split.uri] = reason
-        self.counted = None
+        self.counts.clear()
 
-    def _count(self, judged: dict[str, Column]) -> None:
-        """Learn what cannot be decoded, of these columns also which values have no place."""
+    def _counted(self, judged: Sequence[Column]) -> CountedRows:
+        """What cannot be decoded, and how many rows have values of these columns without a place.
+
+        Where no value of more columns lacks one, none of fewer does.
+        """
+        names = frozenset(column.name for column in judged)
+        for of, counted in self.counts.items():
+            if of == names or (of > names and not counted.unheld):
+                return counted
         splits = self._readable
         rows = PairRows(self.reading, self.plan, splits)
-        found = self.reading.jobs.rows(rows.counted(tuple(judged.values())))
+        found = self.reading.jobs.rows(rows.counted(judged))
         self.lost |= {splits[row["split"]].name: row["error"] for row in found if row["error"]}
-        self.counted, self.judged = CountedRows.of(found), judged
+        self.counts[names] = CountedRows.of(found)
+        return self.counts[names]
 
 
 def _rows(number: int) -> str:

@@ -60,6 +60,17 @@ class TwoLayouts:
             self.write_columns(name, table.rows)
             self.write_pairs(name, self.pairs_of(name, table.rows))
 
+    def add_pairs(
+        self, name: str, columns: dict[str, Any], rows: Sequence[Row], more: dict[str, Any]
+    ) -> None:
+        """One more table, as pairs only: for types that tables of columns do not have."""
+        told = json.loads(self.catalog.read_text())
+        kv = {"store": "files", "layout": "kv", "table_id": 99}
+        key = {"columns": columns, "primary_key": [next(iter(columns))]}
+        told["tables"][f"{name}_{PAIRS}"] = kv | key | more
+        self.catalog.write_text(json.dumps(told))
+        self.write_pairs(name, self.pairs_of(name, rows))
+
     def kv(self, name: str) -> KvTable:
         table = load_catalog(self.catalog).tables[f"{name}_{PAIRS}"].kv
         assert table is not None
