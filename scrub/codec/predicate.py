@@ -77,9 +77,14 @@ def _compare(left: Term, operator: Operator, right: Term, batch: pa.RecordBatch)
 
 def _for_each_value(column: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """The test's answer per row; a dictionary's values are tested once, not once per row."""
-    if pa.types.is_dictionary(column.type):
-        return test(column.dictionary).take(column.indices)
-    return test(column)
+    if not pa.types.is_dictionary(column.type):
+        return test(column)
+    answers = test(column.dictionary)
+    nulls = answers.null_count or column.indices.null_count
+    if len(answers) and not nulls and answers.true_count in (0, len(answers)):
+        # A CHECK usually is true of all values: then no row needs to be looked at.
+        return pa.repeat(answers[0], len(column))
+    return answers.take(column.indices)
 
 
 def _is_in(values: pa.Array, wanted: pa.Array) -> pa.Array:

@@ -153,6 +153,26 @@ def test_null_among_a_dictionarys_values_is_null() -> None:
     assert evaluate(predicate.Not(equals), batch).to_pylist() == [False, None, None]
 
 
+@pytest.mark.parametrize(
+    ("values", "wanted", "expected"),
+    [
+        (["a", "b", "a"], ("a", "b"), [True, True, True]),
+        (["a", "b", "a"], ("c",), [False, False, False]),
+        (["a", None, "b"], ("a", "b"), [True, None, True]),
+        (["a", "b", "a"], ("a",), [True, False, True]),
+        ([], ("a",), []),
+        ([None, None], ("a",), [None, None]),
+    ],
+)
+def test_an_answer_that_all_values_of_a_dictionary_share_is_every_rows(
+    values: list[str | None], wanted: tuple[str, ...], expected: list[bool | None]
+) -> None:
+    coded = pa.array(values, pa.string()).dictionary_encode()
+    batch = pa.RecordBatch.from_arrays([coded], ["coded"])
+    node = predicate.IsIn(predicate.ColumnTerm("coded", parse_type("string")), wanted)
+    assert evaluate(node, batch).to_pylist() == expected
+
+
 def test_a_slice_of_a_batch_answers_for_its_own_rows() -> None:
     batch = batch_of([dict.fromkeys(COLUMNS) | {"coded": word} for word in "abcabc"]).slice(3, 2)
     column = predicate.ColumnTerm("coded", COLUMNS["coded"])
