@@ -12,7 +12,7 @@ COMPILE := $(BIN)/python -c 'from scrub.app.prepare import compile_loops; compil
 GATHER := $(BIN)/python -c 'from scrub.app.prepare import gather_classes; gather_classes()'
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup java demo lint compiled gathered check test fuzz torture bench lock clean
+.PHONY: help setup java chromium demo lint compiled gathered check test fuzz torture bench lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ $(READY): requirements/dev.txt pyproject.toml
 
 java:
 	@.ci/ensure-java
+
+chromium:
+	@.ci/ensure-chromium
 
 demo: setup ## make a lake of 1 M orders, break it, and find what is broken
 	@$(BIN)/scrub demo $(DEMO_ARGS)
@@ -50,7 +53,7 @@ check: ## lint and the fast tests; needs no Java
 	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	$(BIN)/pytest -m fast $(WORKERS) $(PYTEST_ARGS)
 
-test: setup ## lint and every test; what CI runs
+test: setup chromium ## lint and every test; what CI runs
 	@$(MAKE) --no-print-directory --jobs 2 compiled lint gathered
 	$(BIN)/pytest $(WORKERS) --durations=30 $(PYTEST_ARGS)
 

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from benchmarks import constrained_lake
 from benchmarks.answers import demand
+from benchmarks.constrained_lake import ConstrainedLake
 from benchmarks.data import Lake, planted
 from benchmarks.shapes import TABLE, IndexShape
 from scrub.app.checking.tables import run_check
@@ -44,6 +46,32 @@ def check(
     )
     result = run_check(request, spark=spark)
     _demand_right(result, lake, indexes)
+    return result
+
+
+def check_constraints(
+    spark: SparkSession,
+    lake: ConstrainedLake,
+    constraints: Sequence[str],
+    *,
+    with_index: bool = False,
+) -> RunResult:
+    """Check some constraints of the sales as a user would, and their index if asked to."""
+    checks = (*(["index"] if with_index else []), *(["constraint"] if constraints else []))
+    request = CheckRequest(
+        catalog=lake.catalog if with_index else lake.catalog_of_constraints,
+        tables=(constrained_lake.TABLE,),
+        constraints=tuple(constraints),
+        checks=checks,
+        fresh=True,
+    )
+    result = run_check(request, spark=spark)
+    planted = constrained_lake.PLANTED if lake.damaged else {}
+    found = {of.constraint: of.defects for of in result.outcomes if of.check == "constraint"}
+    demand("violations", found, {name: planted.get(name, 0) for name in constraints})
+    incomplete = [of.reason for of in result.outcomes if of.is_incomplete]
+    demand("reasons why the check is incomplete", incomplete, [])
+    demand("rows looked at", {of.rows for of in result.outcomes}, {lake.rows})
     return result
 
 

@@ -6,7 +6,7 @@ A relation is made when it is first needed, in a directory of its own that appea
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,36 +102,60 @@ def planted(index: IndexShape) -> dict[str, int]:
     return {kind: len(range(place, DEFECTS, len(kinds))) for place, kind in enumerate(kinds)}
 
 
+def write_in_ranges(
+    relation: Path,
+    rows: int,
+    files_wanted: int,
+    query: Callable[[int, int], str],
+    connection: duckdb.DuckDBPyConnection | None = None,
+) -> None:
+    """Make a relation of so many files; the query gives the rows with numbers in [begin, end)."""
+    partial = _fresh(relation)
+    connection = connection or connect()
+    for number in range(files_wanted):
+        begin, end = (rows * (number + i) // files_wanted for i in (0, 1))
+        _copy(connection, query(begin, end), partial / f"part-{number}.parquet")
+    _commit(partial, relation)
+
+
+def write_sorted(relation: Path, entries: str, order: Sequence[str]) -> None:
+    """Make the relation of an index from a query of its entries."""
+    scratch = relation.with_name(f"{relation.name}.sorting.duckdb")
+    scratch.unlink(missing_ok=True)
+    connection = connect(scratch)
+    connection.execute(f"CREATE TABLE sorted AS {entries} ORDER BY {', '.join(order)}")
+    (count,) = connection.execute("SELECT count(*) FROM sorted").fetchone() or (0,)
+    write_in_ranges(
+        relation,
+        count,
+        shapes.INDEX_FILES,
+        lambda begin, end: f"SELECT * FROM sorted WHERE rowid >= {begin} AND rowid < {end}",
+        connection,
+    )
+    connection.close()
+    scratch.unlink()
+
+
 def _make_table(lake: Lake) -> None:
-    partial = _fresh(lake.table)
-    connection = connect()
-    for number in range(shapes.TABLE_FILES):
-        begin, end = (lake.rows * (number + i) // shapes.TABLE_FILES for i in (0, 1))
-        query = shapes.rows_query(lake.rows, begin, end)
-        _copy(connection, query, partial / f"part-{number}.parquet")
-    _commit(partial, lake.table)
+    write_in_ranges(
+        lake.table,
+        lake.rows,
+        shapes.TABLE_FILES,
+        lambda begin, end: shapes.rows_query(lake.rows, begin, end),
+    )
 
 
 def _make_index(lake: Lake, index: IndexShape) -> None:
     """Entries in the order of the key, as whoever maintains an index would lay them out."""
-    partial, scratch = _fresh(lake.index(index)), lake.home / "sorting.duckdb"
-    scratch.unlink(missing_ok=True)
-    connection = connect(scratch)
-    entries = _damaged_entries(lake) if index == BY_CUSTOMER_DAMAGED else _entries(lake, index)
-    order = ", ".join(dict.fromkeys((*index.key, "id")))
-    connection.execute(f"CREATE TABLE sorted AS {entries} ORDER BY {order}")
-    (count,) = connection.execute("SELECT count(*) FROM sorted").fetchone() or (0,)
-    for number in range(shapes.INDEX_FILES):
-        begin, end = (count * (number + i) // shapes.INDEX_FILES for i in (0, 1))
-        query = f"SELECT * FROM sorted WHERE rowid >= {begin} AND rowid < {end}"
-        _copy(connection, query, partial / f"part-{number}.parquet")
-    connection.close()
-    scratch.unlink()
-    _commit(partial, lake.index(index))
+    entries = (
+        _damaged_entries(lake) if index == BY_CUSTOMER_DAMAGED else entries_of(lake.table, index)
+    )
+    write_sorted(lake.index(index), entries, tuple(dict.fromkeys((*index.key, "id"))))
 
 
-def _entries(lake: Lake, index: IndexShape) -> str:
-    return f"SELECT {', '.join(index.columns)} FROM read_parquet({files(lake.table)})"
+def entries_of(table: Path, index: IndexShape) -> str:
+    """The query of an index's entries."""
+    return f"SELECT {', '.join(index.columns)} FROM read_parquet({files(table)})"
 
 
 def _damaged_entries(lake: Lake) -> str:

@@ -4,65 +4,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Literal
 
+from benchmarks import constraints
 from benchmarks.backfill import THROTTLE
-from benchmarks.checking import CORES, DRIVER_MEMORY
+from benchmarks.checking import DRIVER_MEMORY
 from benchmarks.data import DEFECTS
+from benchmarks.line import Line, Target, mebibytes, proportion
 from benchmarks.measurements import HUGE_ROWS, Measurements
 from benchmarks.timing import Timing
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A bound for a ratio."""
-
-    sign: Literal["<=", ">=", "="]
-    bound: float
-
-    def __str__(self) -> str:
-        return f"{self.sign} {self.bound:g}"
-
-    def is_met(self, ratio: float) -> bool:
-        match self.sign:
-            case "<=":
-                return ratio <= self.bound
-            case ">=":
-                return ratio >= self.bound
-            case "=":
-                return ratio == self.bound
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One measurement; one without a target is information."""
-
-    measurement: str
-    timing: Timing | None = None
-    beside: Timing | None = None  # what it is set in proportion to
-    rows: int | None = None  # of the table, to tell the rate
-    ratio: float | None = None
-    target: Target | None = None
-    completes: bool | None = None  # for one whose target is to come to its end
-    note: str = ""
-
-    @property
-    def met(self) -> bool | None:
-        if self.completes is not None:
-            return self.completes
-        if self.target is None or self.ratio is None:
-            return None
-        return self.target.is_met(self.ratio)
-
-    @property
-    def disturbance(self) -> float:
-        return max((t.disturbance for t in (self.timing, self.beside) if t), default=0.0)
-
-    @property
-    def rows_per_second_and_core(self) -> float | None:
-        if self.timing is None or self.rows is None:
-            return None
-        return self.rows / self.timing.median / CORES
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +28,6 @@ class BesideClean:
         line = proportion(self.measurement, self.timing_of(m), m.clean, self.target, self.note)
         ratio = m.clean.median / line.timing.median if self.inverted else line.ratio
         yield replace(line, ratio=ratio, rows=m.rows)
-
-
-def proportion(
-    measurement: str, timing: Timing, beside: Timing, target: Target | None, note: str = ""
-) -> Line:
-    """One timing divided by another."""
-    return Line(
-        measurement=measurement,
-        timing=timing,
-        beside=beside,
-        ratio=timing.median / beside.median,
-        target=target,
-        note=note,
-    )
 
 
 def healthy(m: Measurements) -> Iterator[Line]:
@@ -133,13 +68,13 @@ def growth(m: Measurements) -> Iterator[Line]:
         measurement=f"peak memory, {sizes}",
         ratio=large.memory_bytes / small.memory_bytes,
         target=Target("<=", 1.3),
-        note=f"{_mebibytes(small.memory_bytes)} to {_mebibytes(large.memory_bytes)}",
+        note=f"{mebibytes(small.memory_bytes)} to {mebibytes(large.memory_bytes)}",
     )
 
 
 def huge(m: Measurements) -> Iterator[Line]:
     found = m.huge
-    peak = f"peak {_mebibytes(found.memory_bytes)} with JVM and workers" if found else ""
+    peak = f"peak {mebibytes(found.memory_bytes)} with JVM and workers" if found else ""
     yield Line(
         measurement=f"{HUGE_ROWS:,} rows, spark.driver.memory={DRIVER_MEMORY}",
         timing=found.timing if found else None,
@@ -224,10 +159,6 @@ def repairs(m: Measurements) -> Iterator[Line]:
         yield proportion(name, large, small, Target("<=", bound), note)
 
 
-def _mebibytes(size: int) -> str:
-    return f"{size / 2**20:,.0f} MiB"
-
-
 LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "clean": healthy,
     "spark-join": BesideClean(
@@ -258,5 +189,6 @@ LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "postgres": postgres,
     "backfill": building,
     "repair": repairs,
+    **constraints.LINES,
     "huge": huge,
 }

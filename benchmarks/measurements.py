@@ -158,7 +158,7 @@ class Measurements:
     def shop(self) -> ShopTimings:
         """A check of an index table beside the server's own join, and what traffic notices."""
         with postgres.shop(self.shop_rows) as shop:
-            check, join = self._in_turn(
+            check, join = self.in_turn(
                 ("check in PostgreSQL", partial(shop.check, self.spark)),
                 ("PostgreSQL full outer join", shop.join),
             )
@@ -196,7 +196,7 @@ class Measurements:
             p99_during=during,
         )
 
-    def _in_turn(self, *works: tuple[str, Callable[[], object]]) -> list[Timing]:
+    def in_turn(self, *works: tuple[str, Callable[[], object]]) -> list[Timing]:
         """One after the other, again and again: what slows the machine down slows both down."""
         for _ in range(self.effort.warm):
             for _, work in works:

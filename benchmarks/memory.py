@@ -13,9 +13,10 @@ _INTERVAL_SECONDS = 0.05
 
 @dataclass(slots=True)
 class PeakMemory:
-    """Resident bytes, summed over the driver, its JVM and the Python workers."""
+    """Resident bytes: summed over the driver, its JVM and the Python workers, and of some alone."""
 
     resident: int = 0
+    driver: int = 0  # the Python process of the driver
 
 
 @contextmanager
@@ -33,16 +34,16 @@ def watched_memory(pid: int) -> Iterator[PeakMemory]:
 
 def _watch(pid: int, peak: PeakMemory, done: threading.Event) -> None:
     while not done.wait(_INTERVAL_SECONDS):
-        peak.resident = max(peak.resident, _resident(pid))
+        root, total = _resident(pid)
+        peak.resident, peak.driver = max(peak.resident, total), max(peak.driver, root)
 
 
-def _resident(pid: int) -> int:
-    total = 0
+def _resident(pid: int) -> tuple[int, int]:
+    """Of the process itself, and of it with its descendants."""
     try:
         root = psutil.Process(pid)
-        for process in (root, *root.children(recursive=True)):
-            total += process.memory_info().rss
+        own = root.memory_info().rss
+        return own, own + sum(of.memory_info().rss for of in root.children(recursive=True))
     except psutil.NoSuchProcess:
         # One that ended meanwhile; the next sample will be whole again.
-        return 0
-    return total
+        return 0, 0

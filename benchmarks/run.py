@@ -15,7 +15,8 @@ from tabulate import tabulate
 from benchmarks.answers import WrongAnswer
 from benchmarks.checking import session
 from benchmarks.environment import environment
-from benchmarks.lines import LINES, Line
+from benchmarks.line import Line
+from benchmarks.lines import LINES
 from benchmarks.measurements import Measurements
 from benchmarks.timing import DISTURBANCE_MAX, Effort
 

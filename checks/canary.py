@@ -2,6 +2,7 @@
 """A canary: tasks that try what the native engine needs before a whole run relies on it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from checks.jobs import Jobs
-from checks.numbering import number_plan
+from checks.numbering import Relation, number_plan
 from scrub import __version__
 from scrub.codec.digest import verify_digest
 from scrub.model.plan import CheckPlan
@@ -28,7 +29,7 @@ def native_refusal(plan: CheckPlan, spark: SparkSession) -> str | None:
 
     Not asked where tasks surely have everything the driver has.
     """
-    is_native = any(relation.is_native for relation in number_plan(plan)[1])
+    is_native = any(relation.is_native for relation in _relations(plan))
     if shares_python(spark) or not is_native:
         return None
     try:
@@ -38,10 +39,21 @@ def native_refusal(plan: CheckPlan, spark: SparkSession) -> str | None:
     return None
 
 
+def _relations(plan: CheckPlan) -> tuple[Relation, ...]:
+    """What a run reads, also of parents that are pairs."""
+    constraints = (one for table in plan.tables for one in table.constraints)
+    parents = [one.parent.pairs for one in constraints if one.parent and one.parent.pairs]
+    return tuple(
+        relation
+        for part in (plan, *(replace(plan, tables=(parent,)) for parent in parents))
+        for relation in number_plan(part)[1]
+    )
+
+
 def canary_frame(plan: CheckPlan, spark: SparkSession) -> DataFrame:
     """One task a core: the same scrub, the same digest, and a first batch of each relation."""
     trials: list[Trial] = []
-    for relation in number_plan(plan)[1]:
+    for relation in _relations(plan):
         facts = relation.side.facts
         if relation.is_native and facts.splits:
             smallest = min(facts.splits, key=lambda split: split.bytes)

@@ -49,7 +49,7 @@ def faults_in(array: Any, column: Column) -> Iterator[Fault]:
 
 def null_fault(column: str) -> str:
     """What is wrong with a NULL, in every engine's words."""
-    return f"column {column} is NULL, but the catalog says nullable: false"
+    return f"column {column} is NULL, which the catalog does not allow"
 
 
 def _fault(scalar: pa.Scalar, row: int, column: Column) -> Fault:

@@ -90,10 +90,17 @@ def _of_constraint(table: TablePlan, one: ConstraintPlan, findings: Findings) ->
         None,
         found,
         snapshot=table.snapshot,
-        engine=(Engine.SQL if one.way is Way.SQL else Engine.NATIVE).value,
+        engine=_engine_of(table, one).value,
         notes=(*table.notes, *one.notes),
         constraint=constraint.name,
     )
+
+
+def _engine_of(table: TablePlan, one: ConstraintPlan) -> Engine:
+    """Who reads the rows; those of pairs are decoded by tasks that open files, or by Spark's."""
+    if table.pairs is not None:
+        return table.side.engine
+    return Engine.SQL if one.way is Way.SQL else Engine.NATIVE
 
 
 def _of_slot(slot: Slot, found: SlotFindings) -> CheckOutcome:

@@ -55,7 +55,7 @@ def run_stages(
     scan(run)
     look_beside(run)
     chosen |= choose(run)
-    for group in join_groups(plan, run.source.slots, chosen):
+    for group in join_groups(run.plan, run.source.slots, chosen):
         name(run, group, chosen)
     look_for_shared_keys(run)
     look_at_constraints(run)

@@ -30,7 +30,8 @@ def entry_cells(defect: Defect) -> tuple[str, str]:
     if expected is not None:
         return _beyond_keys(defect, expected), "absent"
     if actual is not None:
-        return "absent", _beyond_keys(defect, actual)
+        # A constraint is about values that a row has, and expects no entry.
+        return "absent" if defect.constraint is None else "-", _beyond_keys(defect, actual)
     return "-", "-"
 
 

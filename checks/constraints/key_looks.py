@@ -18,6 +18,7 @@ from checks.keys.repeated_keys import RepeatableKey, find_repeated, find_repeate
 from checks.keys.split_rows import Key, SplitRows
 from checks.keys.unmatched_keys import Reference, find_unmatched, find_unmatched_by_sql
 from checks.numbering import Relation
+from checks.pairs.row_columns import as_decoded
 from checks.source import Reading
 from checks.specs import rows_looked_at
 from checks.table_look import EVERY_ROW, RowChoice
@@ -37,7 +38,8 @@ def key_of(table: Table, constraint: Constraint) -> Key:
 
 def parent_key(parent: Parent) -> Key:
     """The key that foreign keys refer to."""
-    return tuple(map(parent.table.column, parent.table.primary_key))
+    table = as_decoded(parent.table)
+    return tuple(map(table.column, table.primary_key))
 
 
 def splits_of(facts: RelationFacts, looked_at: RowChoice = EVERY_ROW) -> SplitRows:

@@ -2,7 +2,7 @@
 """The stage that looks at constraints which the scan of the table does not serve."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checks.constraints.in_store import InStore
 from checks.constraints.key_looks import KeyLooks
@@ -11,7 +11,9 @@ from checks.constraints.spark_rows import RowFrames, SparkRows
 from checks.constraints.violations import Violations
 from checks.failures import FAILURES, reason_for
 from checks.numbering import Relation
+from checks.pairs.row_columns import as_decoded
 from checks.pairs.row_frames import DecodedRows
+from checks.pairs.row_values import RowValues
 from checks.run_state import Run
 from scrub.errors import StoreUnavailable
 from scrub.model.constraint import ConstraintKind
@@ -30,16 +32,23 @@ def look_at_constraints(run: Run) -> None:
             continue
         name = relation.table.table.name
         run.report(f"looking at constraints of {name}")
-        for violations in TableConstraints(run, relation).look(apart):
+        values = RowValues(relation.table.table)
+        for violations in TableConstraints(run, _decoded(relation)).look(apart):
             run.constraints[name, violations.constraint.name] = violations.found
-            _show(run, violations)
+            _show(run, violations, values)
 
 
-def _show(run: Run, violations: Violations) -> None:
+def _decoded(relation: Relation) -> Relation:
+    """A relation of pairs with the columns that its decoded rows have."""
+    plan = relation.table
+    return replace(relation, table=replace(plan, table=as_decoded(plan.table)))
+
+
+def _show(run: Run, violations: Violations, values: RowValues) -> None:
     if not violations.found.counts:
         return
     try:
-        run.shown.add(violations.name(run.shown.wanted))
+        run.shown.add(map(values.in_words, violations.name(run.shown.wanted)))
     except (*FAILURES, StoreUnavailable) as error:
         reason = _reason(run, error)
         violations.found.notes.append(f"not every violation could be named: {reason}")

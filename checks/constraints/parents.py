@@ -14,18 +14,23 @@ from checks.constraints.plan import HELD_KEYS_MAX
 from checks.constraints.rows import RowConstraint
 from checks.failures import FAILURES
 from checks.keys.foreign_key_look import ForeignKeyLook
-from checks.keys.gathered_keys import gather_keys
+from checks.keys.gathered_keys import ParentRows, gather_keys
 from checks.keys.held_keys import HeldKeys
 from checks.numbering import Relation
 from checks.parts import Part
 from checks.source import Reading
 from checks.table_look import TableLook
 from scrub.codec.digest import Salt
-from scrub.model.plan import CheckPlan, ConstraintPlan, TablePlan, Way
+from scrub.model.plan import CheckPlan, ConstraintPlan, Parent, TablePlan, Way
 from scrub.model.progress import Progress
 from scrub.model.table import Table
 
+HELD_BYTES_MAX = 96 << 20
+"""The keys of all parents together take at most so many bytes on their way: Spark Connect refuses
+plans of more than 128 MiB, and the keys are part of the plan."""
+
 Name = tuple[str, str]  # a table and a constraint of it
+Identity = tuple[str, str, str]  # of a parent: its store, relation and snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +67,77 @@ class HeldParents:
 
 
 def hold_parents(reading: Reading) -> HeldParents:
-    """Gather the keys of all parents that the plan wants to be probed."""
-    keys: dict[Name, HeldKeys] = {}
-    tables = tuple(_held(reading, table, keys) for table in reading.plan.tables)
+    """Gather the keys of all parents that the plan wants to be probed, each parent once."""
+    wanted = {
+        (table.table.name, one.constraint.name): _identity(one.parent)
+        for table in reading.plan.tables
+        for one in table.constraints
+        if one.way is Way.SCAN and one.parent is not None
+    }
+    if not wanted:
+        return HeldParents(reading.plan)
+    parents = {
+        _identity(one.parent): one.parent
+        for table in reading.plan.tables
+        for one in table.constraints
+        if one.parent is not None and _identity(one.parent) in wanted.values()
+    }
+    held = _gathered(reading, parents)
+    keys = {name: held[of] for name, of in wanted.items() if of in held}
+    tables = tuple(_settled(table, keys) for table in reading.plan.tables)
     return HeldParents(replace(reading.plan, tables=tables), keys)
 
 
-def _held(reading: Reading, table: TablePlan, keys: dict[Name, HeldKeys]) -> TablePlan:
-    settled: list[ConstraintPlan] = []
-    for one in table.constraints:
-        if one.way is not Way.SCAN or one.parent is None:
-            settled.append(one)
-            continue
-        label = f"{table.table.name}.{one.constraint.name}"
-        reading.settings.on_progress(Progress(phase=f"{label}: reading {one.parent.table.name}"))
-        held = _gathered(reading, one)
-        if held is not None:
-            keys[table.table.name, one.constraint.name] = held
-        settled.append(one if held is not None else replace(one, way=Way.KEYS))
-    return replace(table, constraints=tuple(settled))
+def _settled(table: TablePlan, keys: Mapping[Name, HeldKeys]) -> TablePlan:
+    """The plan of a table in which what cannot be probed is checked in another way."""
+    constraints = tuple(
+        replace(one, way=Way.KEYS)
+        if one.way is Way.SCAN
+        and one.parent is not None
+        and (table.table.name, one.constraint.name) not in keys
+        else one
+        for one in table.constraints
+    )
+    return replace(table, constraints=constraints)
 
 
-def _gathered(reading: Reading, one: ConstraintPlan) -> HeldKeys | None:
-    """The keys of a parent; None if they cannot travel, or are not all of them."""
-    assert one.parent is not None
-    parent, key = splits_of(one.parent.facts), parent_key(one.parent)
+def _identity(parent: Parent) -> Identity:
+    """What makes two parents the same rows."""
+    return parent.facts.store, parent.facts.relation, parent.facts.snapshot.label
+
+
+def _gathered(reading: Reading, parents: Mapping[Identity, Parent]) -> dict[Identity, HeldKeys]:
+    """The keys of parents; those that cannot travel, or are not all of them, are left out."""
+    chosen = _that_fit(parents)
+    names = ", ".join(parents[of].table.name for of in chosen)
+    reading.settings.on_progress(Progress(phase=f"reading keys of {names}"))
     try:
         # These digests meet no others, so their salt is their own, and a resumed run's too.
-        found = gather_keys(reading.spark, reading.jobs, parent, key, Salt.fresh(), HELD_KEYS_MAX)
+        found = gather_keys(
+            reading.spark, reading.jobs, list(chosen.values()), Salt.fresh(), HELD_KEYS_MAX
+        )
     except FAILURES:
-        return None  # the other way fails as well, and tells why
-    return found.held if found.are_whole else None
+        return {}  # the other way fails as well, and tells why
+    whole = {
+        of: gathered.held
+        for of, gathered in zip(chosen, found, strict=True)
+        if gathered.held is not None and gathered.are_whole
+    }
+    room, held = HELD_BYTES_MAX, {}
+    for of, keys in whole.items():
+        if keys.digests.nbytes <= room:
+            held[of] = keys
+            room -= keys.digests.nbytes
+    return held
+
+
+def _that_fit(parents: Mapping[Identity, Parent]) -> dict[Identity, ParentRows]:
+    """The parents to read: as far as anybody knows, their keys can travel together."""
+    room, chosen = HELD_BYTES_MAX, {}
+    for of, parent in parents.items():
+        rows = ParentRows(splits_of(parent.facts), parent_key(parent))
+        size = (rows.rows.rows_known or 0) * rows.key_bytes
+        if size <= room:
+            chosen[of] = rows
+            room -= size
+    return chosen

@@ -2,9 +2,11 @@
 """Deciding how each constraint of a table is checked: a pure function of request and facts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from checks.fitting_columns import missing_or_other
+from checks.pairs.plan import PinnedPairs, plan_pairs
+from checks.pairs.row_columns import refusal
 from checks.registry import CONSTRAINT
 from scrub.catalog.dependence import depends_on_zone
 from scrub.catalog.expressions import columns_used
@@ -28,6 +30,7 @@ class PinnedConstraints:
     facts: RelationFacts
     constraints: tuple[Constraint, ...]
     parents: Mapping[str, Parent]  # by foreign key
+    pairs: Mapping[str, PinnedPairs] = field(default_factory=dict)  # of parents that are pairs
 
     @property
     def at(self) -> tuple[str, str]:
@@ -72,9 +75,12 @@ class ConstraintPlanner:
             if mismatches := list(self._mismatches(constraint, columns)):
                 yield self._unfit(constraint, mismatches)
                 continue
-            parent = self.pinned.parents.get(constraint.name)
+            if undecodable := next(self._undecodable(constraint, columns), None):
+                yield self._refused(constraint, undecodable)
+                continue
+            parent = self._parent(constraint)
             way, reason = self._way(constraint, parent)
-            if self.request.engine is Engine.NATIVE and way is Way.SQL:
+            if self.request.engine is Engine.NATIVE and not self._is_native(way, parent):
                 raise UsageError(
                     f"--engine native cannot check constraint {constraint.name} of "
                     f"{self.pinned.table.name}: {reason}",
@@ -106,6 +112,40 @@ class ConstraintPlanner:
         return NotChecked.because_of(
             error, table=name, check=CONSTRAINT.name, constraint=constraint.name
         )
+
+    def _undecodable(self, constraint: Constraint, columns: tuple[str, ...]) -> Iterator[str]:
+        """Why decoded rows cannot tell whether the constraint is kept."""
+        parent = self.pinned.parents.get(constraint.name)
+        sides = [(self.pinned.table, columns)]
+        sides += [(parent.table, parent.table.primary_key)] if parent is not None else []
+        for table, names in sides:
+            if table.kv is not None and (reason := refusal(table, constraint, names)):
+                yield reason
+
+    def _refused(self, constraint: Constraint, reason: str) -> NotChecked:
+        return NotChecked(
+            table=self.pinned.table.name,
+            check=CONSTRAINT.name,
+            index=None,
+            constraint=constraint.name,
+            reason=reason,
+            incomplete=True,
+            snapshot=self.pinned.facts.snapshot.label,
+        )
+
+    def _parent(self, constraint: Constraint) -> Parent | None:
+        """The table that a foreign key refers to, with a plan of its pairs if it has some."""
+        parent = self.pinned.parents.get(constraint.name)
+        of_pairs = self.pinned.pairs.get(constraint.name)
+        if parent is None or of_pairs is None:
+            return parent
+        return replace(parent, pairs=plan_pairs(self.request, of_pairs, self.native_refusal))
+
+    def _is_native(self, way: Way, parent: Parent | None) -> bool:
+        """Whether tasks open everything that is read; pairs are planned so, or not at all."""
+        if way is not Way.SQL:
+            return True
+        return self.pinned.table.kv is not None and (parent is None or parent.pairs is not None)
 
     def _way(self, constraint: Constraint, parent: Parent | None) -> tuple[Way, str]:
         if obstacle := self._obstacle():

@@ -18,6 +18,7 @@ from checks.constraints.plan import judged_columns
 from checks.part_faults import FaultCounts
 from checks.table_look import TableLook
 from scrub.catalog.native_terms import native_condition
+from scrub.codec.json_values import key_value
 from scrub.codec.predicate import evaluate
 from scrub.model.constraint import DEFECT_KINDS, Constraint, ConstraintKind
 from scrub.model.defect import Defect, DefectKind, Value
@@ -90,7 +91,9 @@ def dressed(defect: Defect, constraint: Constraint, shown: Mapping[str, Value]) 
         return replace(defect, constraint=constraint.name)
     told = replace(defect, constraint=constraint.name, column=None)
     if constraint.kind in KEPT_IN_KEYS:
-        return replace(told, index_key=shown)
+        of_key = {name: key_value(value) for name, value in shown.items()}
+        # Not every way to look at keys reads the whole row, and ids must not depend on the way.
+        return replace(told, index_key=of_key, row_digest=None)
     return replace(told, actual=shown or None)
 
 

@@ -8,7 +8,7 @@ from checks.constraints.rows import dressed
 from checks.findings import SlotFindings
 from checks.keys.findings import is_repeated, is_shared, refers_to_nothing
 from checks.numbering import Relation
-from scrub.codec.json_values import from_text
+from scrub.codec.json_values import from_text, key_value
 from scrub.model.constraint import DEFECT_KINDS, Constraint, ConstraintKind
 from scrub.model.defect import Defect, Value
 from scrub.model.table import Column
@@ -52,7 +52,7 @@ def bare_violation(
         kind=DEFECT_KINDS[constraint.kind],
         table=relation.table.table.name,
         index=None,
-        primary_key=primary_key,
+        primary_key={name: key_value(value) for name, value in primary_key.items()},
         index_key=None,
         expected=None,
         actual=None,

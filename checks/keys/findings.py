@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, Row
 
 from checks.jobs import Jobs
 from checks.keys.split_rows import Key
-from scrub.codec.json_values import from_text
+from scrub.codec.json_values import from_text, key_value
 
 NAMED_SCHEMA = "primary_key array<string>, key array<string>, copies bigint"
 """A row for each violation: canonical texts of the row's primary key and of the violated key, and
@@ -88,7 +88,8 @@ def is_repeated(copies: int) -> str:
 
 def _key_text(key: Key, texts: Sequence[str | None]) -> str:
     """A key as reports show its values, long ones cut off: `customer_id=17, region=eu`."""
-    values = (from_text(text, column.type) for column, text in zip(key, texts, strict=True))
+    pairs = zip(key, texts, strict=True)
+    values = (key_value(from_text(text, column.type)) for column, text in pairs)
     return ", ".join(
         f"{column.name}={_shortened(str(value))}" for column, value in zip(key, values, strict=True)
     )

@@ -15,24 +15,27 @@ from numpy.typing import NDArray
 from checks.keys.split_rows import Key, KeyDigests, key_digests
 from scrub.codec import digest_sets
 from scrub.codec.digest import Salt
-from scrub.codec.digest_sets import Pairs
+from scrub.codec.digest_sets import Keys
 
 _SETS_BYTES_MAX = 512 << 20  # in a worker
 
-_sets: OrderedDict[str, Pairs] = OrderedDict()
+_sets: OrderedDict[str, Keys] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
 class HeldKeys:
-    """Digests of some keys, made with one salt. A key whose digests are not here is not one."""
+    """Digests of some keys, made with one salt. A key whose digests are not here is not one.
 
-    pairs: Pairs = field(repr=False)
+    First digests alone are enough for keys that they tell apart, and to suspect any others.
+    """
+
+    digests: Keys = field(repr=False)
     salt: Salt
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __len__(self) -> int:
-        """How many there are."""
-        return len(self.pairs)
+        """How many there are; one may be there several times."""
+        return len(self.digests)
 
     def lacks(self, batch: pa.RecordBatch, key: Key) -> NDArray[np.bool_]:
         """Which rows have a complete key that is not among these."""
@@ -45,33 +48,20 @@ class HeldKeys:
         return digests.of_rows(self._found(digests))
 
     def _found(self, keys: KeyDigests) -> NDArray[np.bool_]:
-        flags: NDArray[np.bool_] = digest_sets.found(
-            _set_of(self), keys.digests.first, keys.digests.second
+        table, digests = _set_of(self), keys.digests
+        flags: NDArray[np.bool_] = (
+            digest_sets.found_firsts(table, digests.first)
+            if self.digests.ndim == 1
+            else digest_sets.found(table, digests.first, digests.second)
         )
         return flags
 
 
-@dataclass(frozen=True, slots=True)
-class SuspectedKeys:
-    """First digests that more than one row has; whether the keys are equal, their values tell."""
-
-    held: HeldKeys
-
-    @classmethod
-    def of(cls, firsts: NDArray[np.uint64], salt: Salt) -> "SuspectedKeys":
-        return cls(HeldKeys(np.column_stack([firsts, firsts]), salt))
-
-    def has(self, batch: pa.RecordBatch, key: Key) -> NDArray[np.bool_]:
-        """Which rows have a key that is suspected."""
-        keys = key_digests(batch, key, self.held.salt)
-        first = keys.digests.first
-        return keys.of_rows(digest_sets.found(_set_of(self.held), first, first))
-
-
-def _set_of(held: HeldKeys) -> Pairs:
+def _set_of(held: HeldKeys) -> Keys:
     """The set of these keys, from the last ones if it is among them."""
     if held.identity not in _sets:
-        _sets[held.identity] = digest_sets.set_of(held.pairs)
+        made_of = digest_sets.set_of_firsts if held.digests.ndim == 1 else digest_sets.set_of
+        _sets[held.identity] = made_of(held.digests)
         while len(_sets) > 1 and sum(made.nbytes for made in _sets.values()) > _SETS_BYTES_MAX:
             _sets.popitem(last=False)
     _sets.move_to_end(held.identity)

@@ -31,6 +31,7 @@ from scrub.stores.unreadable import UnreadableSplit
 
 RANGE_KEYS = 4 << 20  # about as many as the second task of a range holds
 CHUNK_KEYS = 1 << 20  # as many as the first task gathers before it divides them
+PIECE_KEYS = 1 << 14  # as many as a row holds: Java's collector takes trouble over large arrays
 
 PACKED_SCHEMA = "place int, key int, side int, digests binary, report string"
 """Digests of one range of one key, `side` telling whose; or, with `key` -1, a report on a split."""
@@ -49,7 +50,8 @@ class Divided:
     salt: Salt
     ranges: int
     places: tuple[int, ...]  # for each key and range; see `checks.keys.range_places`
-    pairs: bool  # whether both digests are needed, or the first alone
+    pairs: tuple[bool, ...]  # by side: whether both digests are needed, or the first alone
+    times_max: int  # a key that many rows have is sent at least so often, and hardly more
 
 
 def brought_together(
@@ -62,8 +64,12 @@ def brought_together(
     *,
     keys_max: int,
     pairs: bool,
+    times_max: int = 1,
 ) -> DataFrame:
-    """What second tasks yield; of a key's digests they return all if these are at most so many."""
+    """What second tasks yield; of a key's digests they return all if these are at most so many.
+
+    Once tells that a key is there; twice, that it is repeated.
+    """
     rows = sum(side.rows_about for side in sides)
     ranges = max(parallelism(spark), -(-rows // RANGE_KEYS))
     partitions = ranges * max(map(len, keys))
@@ -75,7 +81,8 @@ def brought_together(
             salt=salt,
             ranges=ranges,
             places=places_of(partitions),
-            pairs=pairs,
+            pairs=(pairs,) * len(sides),
+            times_max=times_max,
         ),
     )
     # Digests are even: a range has about its share of them, and hardly ever twice as many.
@@ -132,12 +139,10 @@ class _Gathered:
         self.digests: list[RowDigests] = []
         self.rows = 0
         self.recent = digest_sets.nothing_recent()
-        # Twice tells that a key is repeated; once tells that it is there.
-        self.times_max = 1 if divided.pairs else 2
 
     def add(self, digests: RowDigests) -> Iterator[pa.RecordBatch]:
         kept = digest_sets.without_recent(
-            self.recent, digests.first, digests.second, self.times_max
+            self.recent, digests.first, digests.second, self.divided.times_max
         )
         self.digests.append(RowDigests(*kept))
         self.rows += len(kept[0])
@@ -149,7 +154,7 @@ class _Gathered:
             return
         first = np.concatenate([one.first for one in self.digests])
         ends = digest_sets.range_ends(first, self.divided.ranges)
-        if self.divided.pairs:
+        if self.divided.pairs[self.side]:
             second = np.concatenate([one.second for one in self.digests])
             laid_out = digest_sets.pairs_by_range(first, second, ends)
         else:
@@ -158,8 +163,8 @@ class _Gathered:
         places = self.divided.places[self.number * self.divided.ranges :]
         begin = 0
         for place, end in zip(places, ends.tolist(), strict=False):
-            if end > begin:
-                octets = laid_out[begin:end].tobytes()
+            for start in range(begin, end, PIECE_KEYS):
+                octets = laid_out[start : min(start + PIECE_KEYS, end)].tobytes()
                 yield as_batch([(place, self.number, self.side, octets, None)], PACKED_SCHEMA)
             begin = end
 
@@ -169,9 +174,14 @@ Gathering = Mapping[tuple[int, int], list[Words]]
 """What a second task was given: digests by key and side."""
 
 
+def words_in(some: Sequence[Words]) -> Words:
+    """Digests that travelled in pieces, as one array; there may be none."""
+    return np.concatenate([np.empty(0, dtype=np.uint64), *some])
+
+
 def pairs_in(some: Sequence[Words]) -> digest_sets.Pairs:
-    """Digests that travelled as words, as the pairs they are of; there may be none."""
-    return np.concatenate([np.empty(0, dtype=np.uint64), *some]).reshape(-1, 2)
+    """The same as the pairs that they are of."""
+    return words_in(some).reshape(-1, 2)
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> tuple[Gathering, list[tuple[int, str]]]:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from checks.jobs import Jobs
 from checks.keys import by_sql
 from checks.keys.findings import KeyFindings, counted
-from checks.keys.held_keys import SuspectedKeys
+from checks.keys.held_keys import HeldKeys
 from checks.keys.packed_ranges import brought_together, unpacked
 from checks.keys.sifted_rows import every_complete, sifted
 from checks.keys.split_rows import Key, SplitRows
@@ -59,6 +59,7 @@ def find_repeated(
                 FOUND_SCHEMA,
                 keys_max=suspects_max,
                 pairs=False,
+                times_max=2,
             )
         )
     )
@@ -97,7 +98,7 @@ def _findings(
     if suspected is None:
         frame = sifted(spark, rows, key.columns, beside, every_complete)
         return _compared(jobs, frame, key, primary_key, looked)
-    choice = SuspectedKeys.of(suspected, salt).has
+    choice = HeldKeys(suspected, salt).has
     frame = sifted(spark, rows, key.columns, beside, choice)
     return counted(_violating(frame, key, primary_key), jobs, looked)
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from checks.parts import BYTES_PER_ROW_GUESSED, spread
 from checks.table_look import EVERY_ROW, RowChoice
 from checks.task_sums import TASKS_PER_CORE, NumberedSplit
-from scrub.codec.digest import RowDigests, Salt
+from scrub.codec.digest import RowDigests, Salt, is_told_by_first_digest
 from scrub.codec.predicate import truth
 from scrub.model.relation import Split
 from scrub.model.table import Column
@@ -102,6 +102,11 @@ class KeyDigests:
         of_rows = np.zeros(len(self.complete), dtype=np.bool_)
         of_rows[self.complete] = flags
         return of_rows
+
+
+def is_word(*keys: Key) -> bool:
+    """Whether the first digest alone tells these keys apart, as it does for most: one number."""
+    return all(is_told_by_first_digest([column.type for column in key]) for key in keys)
 
 
 def key_digests(batch: pa.RecordBatch, key: Key, salt: Salt) -> KeyDigests:

@@ -2,7 +2,8 @@
 """Rows whose foreign key refers to no row, where the parent has too many keys to travel.
 
 The digests of both sides are brought together by range. A key of which no parent has both digests
-is suspected; usually there is none, and all is well. The rows with suspected keys, and the parents
+is suspected; usually there is none, and all is well. Of keys that one digest tells apart, one
+travels. The rows with suspected keys, and the parents
 that share a first digest with them, are read again and compared by value: what is named does not
 rest on digests alone.
 
@@ -12,17 +13,18 @@ While some parents cannot be read, nothing is violated: rows without a known par
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from checks.jobs import Jobs
 from checks.keys import by_sql
 from checks.keys.findings import KeyFindings, counted
-from checks.keys.held_keys import HeldKeys, SuspectedKeys
-from checks.keys.packed_ranges import brought_together, pairs_in, unpacked
+from checks.keys.held_keys import HeldKeys
+from checks.keys.packed_ranges import brought_together, pairs_in, unpacked, words_in
 from checks.keys.repeated_keys import SUSPECTS_MAX
 from checks.keys.sifted_rows import every_complete, sifted
-from checks.keys.split_rows import Key, SplitRows
+from checks.keys.split_rows import Key, SplitRows, is_word
 from checks.keys.suspicion import FOUND_SCHEMA, Words, found_in, found_rows, report_rows
 from scrub.codec import digest_sets
 from scrub.codec.digest import Salt
@@ -36,6 +38,11 @@ class Reference:
 
     columns: Key
     referred: Key  # of the parent; integers may differ in width
+
+    @property
+    def is_word(self) -> bool:
+        """Whether one digest tells its keys apart."""
+        return is_word(self.columns, self.referred)
 
 
 def find_unmatched(
@@ -58,10 +65,10 @@ def find_unmatched(
                 [child, parent],
                 [[reference.columns], [reference.referred]],
                 salt,
-                unmatched_in,
+                unmatched_words_in if reference.is_word else unmatched_in,
                 FOUND_SCHEMA,
                 keys_max=suspects_max,
-                pairs=True,
+                pairs=not reference.is_word,
             )
         )
     )
@@ -98,6 +105,19 @@ def unmatched_in(batches: Iterator[pa.RecordBatch], keys_max: int) -> Iterator[p
     yield report_rows(reports)
 
 
+def unmatched_words_in(
+    batches: Iterator[pa.RecordBatch], keys_max: int
+) -> Iterator[pa.RecordBatch]:
+    """The same for keys that the first digest tells apart, which travels alone."""
+    gathering, reports = unpacked(batches)
+    parents = digest_sets.set_of_firsts(words_in(gathering.get((0, _PARENT), [])))
+    children = words_in(gathering.get((0, _CHILD), []))
+    unmatched = children[~digest_sets.found_firsts(parents, children)]
+    if len(unmatched):
+        yield found_rows(0, np.unique(unmatched), keys_max)
+    yield report_rows(reports)
+
+
 def _suspicious(
     spark: SparkSession,
     child: SplitRows,
@@ -110,9 +130,11 @@ def _suspicious(
     """Keyed frames of the rows to compare, of both sides; all rows if suspects are too many."""
     of_children, of_parents = every_complete, every_complete
     if suspected is not None:
-        pairs = pairs_in([suspected])
-        of_children = HeldKeys(pairs, salt).has
-        of_parents = SuspectedKeys.of(pairs[:, 0], salt).has
+        digests = suspected if reference.is_word else pairs_in([suspected])
+        of_children = HeldKeys(digests, salt).has
+        of_parents = HeldKeys(
+            np.ascontiguousarray(digests.reshape(len(digests), -1)[:, 0]), salt
+        ).has
     return (
         sifted(spark, child, reference.columns, primary_key, of_children),
         sifted(spark, parent, reference.referred, (), of_parents),

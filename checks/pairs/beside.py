@@ -130,7 +130,10 @@ class PairsBeside:
             if rows:
                 # They are counted here; only rows under two spellings of a key are left to a join.
                 self.judging.unread.counted_elsewhere = _COPIES
-                self._show_copies(copies, primary, shown)
+                told = (
+                    copies if self.judging.counts_rows else copies.where(F.col("index") != primary)
+                )
+                self._show_copies(told, primary, shown)
             return self.jobs.computed(rows_that_differ(copies, primary)) if differing else None
         finally:
             copies.unpersist()

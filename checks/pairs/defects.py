@@ -10,12 +10,13 @@ from pyspark.sql import Row
 from checks.pairs.keys import prefixes_of
 from checks.pairs.order import OUT_OF_ORDER
 from checks.pairs.report import IS_NULL, IS_UNFIT
+from checks.pairs.row_values import RowValues
 from checks.pairs.table import PairTable
 from scrub.codec.kv.faults import Code
 from scrub.codec.kv.layouts import layout_of
 from scrub.codec.kv.pairs import COMPOSITE, INVALID, MISSING, NONCANONICAL, UNEXPECTED
 from scrub.codec.kv.readable import columns_of, key_columns_of, with_checksum_unset
-from scrub.model.constraint import NOT_NULL
+from scrub.model.constraint import NOT_NULL, PRIMARY_KEY
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.table import Index
 
@@ -38,6 +39,7 @@ class PairDefects:
     def __init__(self, table: PairTable) -> None:
         self.table = table
         self.layout = layout_of([table.kv])
+        self.rows = RowValues(table.table)
 
     def of_pair(self, shown: Mapping[str, Any]) -> Defect:
         """A pair, or a value in one, that a task reported."""
@@ -53,9 +55,9 @@ class PairDefects:
             return replace(defect, detail=_wrong_byte(shown))
         column = self.table.kv.columns[shown["slot"]].name
         detail = self._wrong_value(column, Code(shown["code"]), columns.get(column))
-        is_null = defect.kind is DefectKind.NULL_VIOLATION and name is None
-        constraint = NOT_NULL if is_null else None
-        return replace(defect, column=column, detail=detail, constraint=constraint)
+        told = replace(defect, column=column, detail=detail)
+        is_of_row = defect.kind is DefectKind.NULL_VIOLATION and name is None
+        return self._of_row(told, NOT_NULL) if is_of_row else told
 
     def of_copies(self, row: Row) -> Defect:
         """A key that is there more than once, as COPIES_SCHEMA."""
@@ -66,7 +68,8 @@ class PairDefects:
         found = self._defect(kind, name, columns, key_hex=key, value_hex=value)
         detail = f"{row['copies']} pairs have this key"
         differing = f"{detail}, with different values"
-        return replace(found, detail=differing if row["differ"] else detail)
+        told = replace(found, detail=differing if row["differ"] else detail)
+        return self._of_row(told, PRIMARY_KEY) if name is None else told
 
     def of_difference(self, index: Index, row: Row) -> Defect:
         """A row that the merge join made of two sides of entries."""
@@ -92,6 +95,12 @@ class PairDefects:
         kind = DefectKind.UNIQUE_VIOLATION
         found = self._defect(kind, index.name, columns, key_hex=key, value_hex=None)
         return replace(found, detail="another row has the same index key")
+
+    def _of_row(self, defect: Defect, constraint: str) -> Defect:
+        """A defect of a row, as the check of constraints names it."""
+        key, value = (bytes.fromhex(of or "") for of in (defect.key_hex, defect.value_hex))
+        named = self.rows.primary_key(key, value) or defect.primary_key
+        return replace(defect, primary_key=named, constraint=constraint)
 
     def _defect(
         self,
@@ -146,7 +155,7 @@ class PairDefects:
             shown = f"{shown[:_SHOWN_MAX]}… ({len(shown)} characters)"
         match code:
             case Code.NULL:
-                return f"column {column} is NULL, but the catalog says nullable: false"
+                return f"column {column} is NULL, which the catalog does not allow"
             case Code.UTF8:
                 return f"column {column} holds bytes that are not UTF-8: {shown}"
             case Code.DIGITS:

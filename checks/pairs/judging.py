@@ -24,6 +24,8 @@ class PairJudging:
     unread: UnreadPairs
     relations: tuple[Relation, ...]
     redact: bool
+    is_needed: bool = True  # whether the physical check or an index is asked for
+    counts_rows: bool = True  # whether rows that are there twice are no constraint's to count
     pairs: int = 0
     failure: str | None = None  # why nothing that was counted can be relied on
     of_table: SlotFindings = field(default_factory=SlotFindings)
@@ -33,8 +35,8 @@ class PairJudging:
         return {self.words.table.table.name: self.of_table}
 
     def wants(self, part: Part) -> bool:  # noqa: ARG002
-        """Every pair is decoded, whatever is checked."""
-        return not self.gave_up
+        """Every pair is judged, whichever of the two checks is made."""
+        return self.is_needed and not self.gave_up
 
     def give_up(self, parts: Sequence[Part], error: Failure) -> None:  # noqa: ARG002
         self.failure = reason_for(error, self.redact)
@@ -76,6 +78,8 @@ class PairJudging:
         layout, listed = self.words.layout, list(rows)
         primary = layout.primary(0)
         for index, count in as_counts_of_copies(listed, primary).items():
+            if index == primary and not self.counts_rows:
+                continue
             kind = DefectKind.DUPLICATE_KEY if index == primary else DefectKind.DUPLICATE_ENTRY
             counts = self._place_of(kind, layout.names[index], indexes, physical).counts
             counts[kind] = counts.get(kind, 0) + count

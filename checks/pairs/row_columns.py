@@ -6,6 +6,7 @@ here: they tell NULL from a value, for some kinds equal values from others, and 
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from scrub.model.constraint import Constraint, ConstraintKind
 from scrub.model.kv import DatumKind, KvColumn, Rule
@@ -21,12 +22,15 @@ _EQUAL_AS_BYTES = (*_THEIR_BYTES, DatumKind.BIT, DatumKind.TIMETZ, DatumKind.INT
 """Kinds whose values are equal exactly if their bytes are; an INT in bytes is a time or an oid."""
 
 
+def as_decoded(table: Table) -> Table:
+    """A table whose columns have the types that decoded rows have; others stay as they are."""
+    return table if table.kv is None else replace(table, columns=row_columns(table))
+
+
 def row_columns(table: Table) -> tuple[Column, ...]:
     """The columns of a table's decoded rows: its own, with more digits where it names none."""
     return tuple(
-        Column(name=column.name, type=_MANY_DIGITS, nullable=column.nullable)
-        if _has_any_digits(of_pair)
-        else column
+        replace(column, type=_MANY_DIGITS) if has_any_digits(of_pair) else column
         for column, of_pair in _both(table)
     )
 
@@ -36,20 +40,12 @@ def refusal(table: Table, constraint: Constraint, columns: Sequence[str]) -> str
     if constraint.kind is ConstraintKind.NOT_NULL:
         return None
     used = [(column, of_pair) for column, of_pair in _both(table) if column.name in columns]
-    if constraint.kind is ConstraintKind.FOREIGN_KEY:
-        # A key of another table has a number of digits, by which its values are compared.
-        endless = [column.name for column, of_pair in used if _has_any_digits(of_pair)]
-        if endless:
-            return _refused(constraint, endless, "decimal without a number of digits")
     opaque = [column.name for column, of_pair in used if _is_opaque(column, of_pair, constraint)]
     if opaque:
-        return _refused(constraint, opaque, "of a type that has no equal in Spark")
+        these = f"column {opaque[0]}" if len(opaque) == 1 else f"columns {', '.join(opaque)}"
+        has = "has a type" if len(opaque) == 1 else "have types"
+        return f"{these} of {table.name} {has} that cannot be compared by decoded values"
     return None
-
-
-def _refused(constraint: Constraint, names: Sequence[str], what: str) -> str:
-    these = f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
-    return f"{constraint.name} cannot be checked: {these} {what}"
 
 
 def _both(table: Table) -> Iterator[tuple[Column, KvColumn]]:
@@ -57,7 +53,8 @@ def _both(table: Table) -> Iterator[tuple[Column, KvColumn]]:
     return zip(table.columns, table.kv.columns, strict=True)
 
 
-def _has_any_digits(of_pair: KvColumn) -> bool:
+def has_any_digits(of_pair: KvColumn) -> bool:
+    """Whether it is a decimal that the catalog gives no number of digits."""
     return of_pair.type.kind is DatumKind.DECIMAL and of_pair.type.domain.rule is not Rule.DIGITS
 
 

@@ -29,6 +29,7 @@ from checks.registry import PHYSICAL
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
 from checks.source import Decided, Named, Reading
+from scrub.model.constraint import PRIMARY_KEY
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.spark.arrow_frames import frame_of
@@ -52,6 +53,7 @@ class PairSource:
         (self.plan,) = reading.plan.tables
         self.table = PairTable(self.plan)
         self.is_physical = self.plan.of_check(PHYSICAL.name) is not None
+        counted = {one.constraint.name for one in self.plan.constraints}
         self.slots, self.relations = number_plan(reading.plan)
         # Where Spark brings pairs together, they are one part, however many files there are.
         whole = (Part(0, self.relations[0], ()),)
@@ -63,6 +65,8 @@ class PairSource:
             unread=self.unread,
             relations=self.relations,
             redact=self.settings.redact,
+            is_needed=self.is_physical or bool(self.slots),
+            counts_rows=PRIMARY_KEY not in counted,
         )
         self.riding = {PHYSICAL.name: self.judging}
         self.differing_copies: DataFrame | None = None  # rows there twice, with different values
@@ -115,6 +119,8 @@ class PairSource:
 
     def look_beside(self, shown: ShownDefects, found: Mapping[int, SlotFindings]) -> None:
         """Bad pairs, the order of keys, and keys that are there twice."""
+        if not self.judging.is_needed:
+            return
         if self.table.is_native:
             self.state.bytes_read.setdefault(self.table.table.name, 0)
         if self.judging.gave_up:

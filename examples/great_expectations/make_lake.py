@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a lake of 200 orders with two indexes, one of which lacks an entry."""
+"""Makes a lake of 200 orders with two indexes, and damages it in two places."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +11,7 @@ ORDERS = 200
 CUSTOMERS = 17
 STATUSES = ("open", "paid", "sent")
 LOST = 42  # the order whose entry of by_customer is missing
+UNPAID = 77  # the order whose amount is negative
 
 
 def make_lake(lake: Path) -> None:
@@ -18,12 +19,13 @@ def make_lake(lake: Path) -> None:
     if lake.exists():
         return
     numbers = range(1, ORDERS + 1)
+    amounts = [Decimal(-number if number == UNPAID else number) for number in numbers]
     orders = pa.table(
         {
             "id": pa.array(numbers, pa.int64()),
             "customer_id": pa.array([number % CUSTOMERS for number in numbers], pa.int64()),
             "status": [STATUSES[number % len(STATUSES)] for number in numbers],
-            "amount": pa.array([Decimal(number) for number in numbers], pa.decimal128(10, 2)),
+            "amount": pa.array(amounts, pa.decimal128(10, 2)),
         }
     )
     by_customer = orders.select(["customer_id", "id", "status"])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validates the orders of ./scrub.yaml with Great Expectations, and writes Data Docs.
 
-The first run makes the project, later runs use it. The exit code is 1 if an expectation failed.
+The first run makes the project, later runs use it. The exit code is 1 if an expectation failed, and
+0 otherwise.
 """
 
 import os
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 # Before great_expectations, because it switches the analytics of Great Expectations off.
 from scrub.gx.actions import UpdateSelfContainedDataDocs
 from scrub.gx.expectations import (
+    ExpectConstraintsToHold,
     ExpectEncodingsToBeCanonical,
     ExpectSecondaryIndexToMatchPrimary,
 )
@@ -25,9 +27,10 @@ SUITE = "orders"
 
 
 def make_suite(context):
-    """The expectations: two of scrub, and one of Great Expectations itself."""
+    """The expectations: three of scrub, and one of Great Expectations itself."""
     suite = context.suites.add(gx.ExpectationSuite(name=SUITE))
     suite.add_expectation(ExpectSecondaryIndexToMatchPrimary(table="orders"))
+    suite.add_expectation(ExpectConstraintsToHold(table="orders"))
     suite.add_expectation(ExpectEncodingsToBeCanonical(table="orders"))
     suite.add_expectation(gxe.ExpectColumnValuesToNotBeNull(column="status"))
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from scrub.codec import xxh64
 from scrub.codec.xxh64 import Bitmap, Digests
+from scrub.model.types import ColumnType, TypeName
 
 DIGEST_VERSION = 1
 SPARK_SEED = 42  # where Spark's xxhash64() starts every chain
@@ -78,6 +79,18 @@ class RowDigests:
         for column in columns:
             result = _fold_column(column, salt, result)
         return result
+
+
+def is_told_by_first_digest(types: Sequence[ColumnType]) -> bool:
+    """Whether keys of these columns that have one first digest are surely equal.
+
+    One column that gives a 64-bit word: XXH64 maps words to digests one to one.
+    """
+    if len(types) != 1:
+        return False
+    name, precision = types[0].name, types[0].precision
+    hashed = name in (TypeName.STRING, TypeName.BINARY)
+    return not hashed and not (name is TypeName.DECIMAL and precision > DECIMAL_DIGITS_IN_WORD)
 
 
 def _hash_word(word: int, seed: int) -> int:

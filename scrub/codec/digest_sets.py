@@ -6,6 +6,10 @@ the low bits of its first digest. The leading bits are left to ranges: the keys 
 in the low bits as much as any others. A pair of zeros marks a free place; the one key in 2^128 that
 has these digests is stored as its neighbour.
 
+Where the first digest alone tells keys apart (`scrub.codec.digest.is_told_by_first_digest`), a set
+is made of first digests. Zero marks a free place there too; whether zero itself is in the set
+is said after the last place.
+
 Loops have signatures, so that they are compiled when this module is imported.
 """
 
@@ -18,6 +22,7 @@ from numpy.typing import NDArray
 from scrub.codec.xxh64 import Digests, Word
 
 Pairs: TypeAlias = NDArray[np.uint64]  # (keys, 2): first and second digest
+Keys: TypeAlias = NDArray[np.uint64]  # pairs; or, with one dimension, first digests alone
 Recent: TypeAlias = NDArray[
     np.uint64
 ]  # (places, 3): both digests of a key, and how often it was seen
@@ -81,6 +86,42 @@ def found(table: Pairs, firsts: Digests, seconds: Digests) -> NDArray[np.bool_]:
         second = _stored(first, seconds[row])
         place = _place(table, first, second)
         flags[row] = table[place, 0] == first and table[place, 1] == second
+    return flags
+
+
+def set_of_firsts(firsts: Digests) -> Digests:
+    """The table of a set of first digests."""
+    table = np.zeros((1 << max(4, (2 * len(firsts)).bit_length())) + 1, dtype=np.uint64)
+    _fill_firsts(table, firsts)
+    return table
+
+
+@njit(inline="always")
+def _place_of_first(table: Digests, first: Word) -> Any:
+    """Where the digest is, or where it would be put; zero is after the last place."""
+    places = uint64(len(table) - 1)
+    if first == uint64(0):
+        return places
+    place = first & (places - uint64(1))
+    while table[place] != first and table[place] != uint64(0):
+        place = (place + uint64(1)) & (places - uint64(1))
+    return place
+
+
+@njit(types.void(_NEW_DIGESTS, _DIGESTS), cache=True)
+def _fill_firsts(table: Digests, firsts: Digests) -> None:
+    for row in range(len(firsts)):
+        place = _place_of_first(table, firsts[row])
+        table[place] = firsts[row] if firsts[row] != uint64(0) else uint64(1)
+
+
+@njit(types.boolean[::1](_DIGESTS, _DIGESTS), cache=True)
+def found_firsts(table: Digests, firsts: Digests) -> NDArray[np.bool_]:
+    """Which first digests are in the set."""
+    flags = np.empty(len(firsts), dtype=np.bool_)
+    for row in range(len(firsts)):
+        # A place that is free holds a zero, and zero's own place anything else if it is there.
+        flags[row] = table[_place_of_first(table, firsts[row])] != uint64(0)
     return flags
 
 

@@ -136,6 +136,11 @@ def from_text(text: str | None, column_type: ColumnType) -> Value:
             return text
 
 
+def key_value(value: Value) -> Value:
+    """What a report shows for a value of a key: the same for equal ones, and -0.0 equals 0.0."""
+    return value + 0.0 if isinstance(value, float) else value
+
+
 def _instant(micros: int) -> str:
     try:
         moment = _EPOCH + micros * _MICROSECOND

@@ -10,7 +10,6 @@ from reports.grids import defects_grid
 from reports.records import check_record, entry_record
 from reports.redaction import redact_defect
 from scrub.errors import ScrubError
-from scrub.model.constraint import DEFECT_KINDS
 from scrub.model.defect import PHYSICAL_KINDS, Defect
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult, worst
 
@@ -130,7 +129,8 @@ def judgement_of(
     if found is None:
         raise LookIncomplete(f"the check was incomplete: {table} was not looked at")
     chosen = [o for o in found.checks if o.check == check and index in (None, o.index)]
-    defects = [d for d in result.defects if d.table == table and _belongs(d, check, index)]
+    of_table = (defect for defect in result.defects if defect.table == table)
+    defects = [d for d in of_table if any(_counts_it(outcome, d) for outcome in chosen)]
     if redact:
         defects = [redact_defect(defect) for defect in defects]
     narrowed = replace(found, checks=tuple(chosen))
@@ -143,13 +143,16 @@ def subject_of(table: str, outcome: CheckOutcome) -> str:
     return f"{table}.{part}" if part else table
 
 
-def _belongs(defect: Defect, check: str, index: str | None) -> bool:
-    if check == PHYSICAL:
-        return defect.kind in PHYSICAL_KINDS and defect.constraint is None
-    if check == CONSTRAINT:
-        return defect.index is None and defect.kind in DEFECT_KINDS.values()
-    is_of_rows = defect.index is not None and defect.kind not in PHYSICAL_KINDS
-    return is_of_rows and index in (None, defect.index)
+def _counts_it(outcome: CheckOutcome, defect: Defect) -> bool:
+    """Whether a defect is one of those that an outcome counts."""
+    if defect.kind not in outcome.counts:
+        return False
+    if outcome.check == PHYSICAL:
+        return defect.kind in PHYSICAL_KINDS
+    if outcome.check == CONSTRAINT:
+        return defect.constraint == outcome.constraint
+    # A duplicated row may be reported once for all indexes, and then names none of them.
+    return defect.constraint is None and defect.index in (None, outcome.index)
 
 
 def _percent(unexpected: int, elements: int) -> float:

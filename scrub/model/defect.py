@@ -126,7 +126,9 @@ class Defect:
         names = _digest([salt, self.kind, sorted(self.differing_columns)])
         if names_only:
             return names
-        values = [self.expected, self.actual, self.key_hex, self.value_hex]
+        # A constraint is about values: how pairs hold them is nothing that it forbids.
+        octets = [self.key_hex, self.value_hex] if self.constraint is None else [None, None]
+        values = [self.expected, self.actual, *octets]
         return f"{names}{CONTENT_SEPARATOR}{_digest([salt, self.kind, *values])}"
 
     @property

@@ -54,7 +54,8 @@ class BrokenRules:
 class RepeatedKeys:
     """How many keys occur more than once, and how many rows have one of them.
 
-    Rows with the same primary key count once.
+    Rows with the same primary key count once. A NULL in it makes them different rows, which still
+    count once if they have both keys in common.
     """
 
     keys: int = 0

@@ -49,7 +49,7 @@ def test_a_null_is_a_fault_only_where_there_may_be_none() -> None:
     assert rows(array, a_column("bigint")) == []
     assert rows(array, a_column("bigint", nullable=False)) == [(1, NULL), (3, NULL)]
     (first, *_) = faults_in(array, a_column("bigint", nullable=False))
-    assert first.detail == "column c is NULL, but the catalog says nullable: false"
+    assert first.detail == "column c is NULL, which the catalog does not allow"
 
 
 def test_a_column_that_a_file_lacks_is_all_null() -> None:

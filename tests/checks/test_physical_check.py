@@ -295,4 +295,4 @@ def test_the_json_result_has_the_same_shape_as_for_pairs(tmp_path: Path, spark: 
     assert outcome["counts"] == {"null_violation": 1}
     (defect,) = document["defects"]
     assert (defect["primary_key"], defect["index"], defect["column"]) == ({"id": 4}, None, "status")
-    assert defect["detail"] == "column status is NULL, but the catalog says nullable: false"
+    assert defect["detail"] == "column status is NULL, which the catalog does not allow"

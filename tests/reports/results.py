@@ -196,7 +196,7 @@ def physical() -> RunResult:
             a_defect(
                 DefectKind.NULL_VIOLATION,
                 primary_key={"id": 18},
-                detail="column status is NULL, but the catalog says nullable: false",
+                detail="column status is NULL, which the catalog does not allow",
                 column="status",
                 **of_value,
             ),

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from checks.constraints.plan import PinnedConstraints
-from checks.pairs.plan import PinnedPairs, plan_pairs
+from checks.pairs.plan import PinnedPairs
 from checks.registry import CONSTRAINT, PHYSICAL, checks_of
 from scrub.app.checking.pair_pinning import WHERE_DOES_NOT_APPLY, PairPins
 from scrub.app.selection import select_constraints
 from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
-from scrub.model.constraint import NOT_NULL, Constraint
+from scrub.model.constraint import NOT_NULL, PRIMARY_KEY, Constraint
 from scrub.model.plan import NotChecked, Parent
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf, CheckRequest
@@ -24,6 +24,7 @@ Pin = Callable[[str, str, AsOf | None, Sequence[Column]], RelationFacts]
 AsOfOf = Callable[[str, bool], AsOf | None]
 
 NULLS_ELSEWHERE = "the physical check reports NULLs"
+COPIES_ELSEWHERE = "the physical check reports rows whose pairs are there more than once"
 
 
 @dataclass(slots=True)
@@ -44,32 +45,44 @@ class ConstraintPins:
         if not chosen:
             return
         try:
-            facts = self._facts(table, is_table=True)
+            of_table = self._facts(table, is_table=True)
         except (RelationMismatch, StoreUnavailable) as error:
             self.not_checked += [self._failed(table, one, error) for one in chosen]
             return
         parents: dict[str, Parent] = {}
+        pairs: dict[str, PinnedPairs] = {}
         for constraint in chosen:
             if constraint.references is None:
                 continue
             try:
-                parents[constraint.name] = self._parent(constraint.references, table)
+                parent = self._table(constraint.references)
+                if parent.kv is not None:
+                    pairs[constraint.name] = self._pairs(parent, table)
+                facts = self._facts(parent, is_table=parent.name == table.name)
+                parents[constraint.name] = Parent(table=parent, facts=facts)
             except (RelationMismatch, StoreUnavailable) as error:
                 self.not_checked.append(self._failed(table, constraint, error))
         ready = [one for one in chosen if one.references is None or one.name in parents]
         self.pinned.append(
-            PinnedConstraints(table=table, facts=facts, constraints=tuple(ready), parents=parents)
+            PinnedConstraints(
+                table=table,
+                facts=of_table,
+                constraints=tuple(ready),
+                parents=parents,
+                pairs=pairs,
+            )
         )
 
     def _chosen(self, table: Table) -> Iterator[Constraint]:
-        """What the request means; a NULL is reported once, by the physical check if it is made."""
+        """What the request means, without what the physical check reports if it is made."""
         found = select_constraints(table, self.request)
         if not found:
             self._skip(table, None, "no constraint of this table was asked for")
         for constraint in found:
-            if constraint.name == NOT_NULL and PHYSICAL in checks_of(self.request, table):
+            elsewhere = _reported_elsewhere(table, constraint)
+            if elsewhere and PHYSICAL in checks_of(self.request, table):
                 if self.request.checks or self.request.constraints:
-                    self._skip(table, constraint, NULLS_ELSEWHERE)
+                    self._skip(table, constraint, elsewhere)
                 continue
             if table.kv is not None and self.request.where is not None:
                 self._skip(table, constraint, WHERE_DOES_NOT_APPLY)
@@ -83,16 +96,12 @@ class ConstraintPins:
         stored = [column for column in table.columns if column.computed is None]
         return self.pin(table.store, table.relation, wanted, stored)
 
-    def _parent(self, name: str, child: Table) -> Parent:
-        table = next(of for of in self.catalog if of.name == name)
-        is_child = table.name == child.name
-        wanted = self.as_of(table.name, is_child)
-        if table.kv is None:
-            return Parent(table=table, facts=self._facts(table, is_table=is_child))
-        held = self.of_pairs.rows_of(table, wanted)
-        pinned = PinnedPairs(table=table, relations=(held,), indexes=(), physical=False)
-        plan = plan_pairs(self.request, pinned)
-        return Parent(table=table, facts=held.facts, pairs=plan)
+    def _table(self, name: str) -> Table:
+        return next(of for of in self.catalog if of.name == name)
+
+    def _pairs(self, parent: Table, child: Table) -> PinnedPairs:
+        held = self.of_pairs.rows_of(parent, self.as_of(parent.name, parent.name == child.name))
+        return PinnedPairs(table=parent, relations=(held,), indexes=(), physical=False)
 
     def _failed(self, table: Table, constraint: Constraint, error: ScrubError) -> NotChecked:
         return NotChecked.because_of(
@@ -109,3 +118,13 @@ class ConstraintPins:
                 reason=reason,
             )
         )
+
+
+def _reported_elsewhere(table: Table, constraint: Constraint) -> str | None:
+    """Why a constraint need not be checked where the physical check is made."""
+    if constraint.name == NOT_NULL:
+        return NULLS_ELSEWHERE
+    # The keys of pairs are the primary key, and a second spelling of one is not canonical.
+    if table.kv is not None and constraint.name == PRIMARY_KEY:
+        return COPIES_ELSEWHERE
+    return None

@@ -43,6 +43,10 @@ class PairPins:
             for name, subject in self._asked_for(table):
                 self._skip(table, name, subject, WHERE_DOES_NOT_APPLY)
             return
+        checks = checks_of(self.request, table)
+        if checks == (CONSTRAINT,):
+            self._pin_rows(table)
+            return
         try:
             held = [self._held(table, place, of) for place, of in self._relations(table).items()]
         except (StoreUnavailable, RelationMismatch) as error:
@@ -50,8 +54,9 @@ class PairPins:
                 NotChecked.because_of(error, table=table.name, check=name, index=subject)
                 for name, subject in self._asked_for(table)
             ]
+            if CONSTRAINT in checks:
+                self._pin_rows(table)
             return
-        checks = checks_of(self.request, table)
         asked_for = select_indexes(table, self.request) if INDEX in checks else ()
         pinned = PinnedPairs(
             table=table,
@@ -73,6 +78,14 @@ class PairPins:
         elif INDEX in checks and not asked_for:
             reason = "no index of this table was asked for" if table.indexes else "no indexes"
             self._skip(table, INDEX.name, None, reason)
+
+    def _pin_rows(self, table: Table) -> None:
+        """Pin what holds the rows, for constraints; `ConstraintPins` tells why it cannot be."""
+        try:
+            rows = self._held(table, (table.store, table.relation), table.name)
+        except (StoreUnavailable, RelationMismatch):
+            return
+        self.pinned.append(PinnedPairs(table=table, relations=(rows,), indexes=(), physical=False))
 
     def rows_of(self, table: Table, as_of: AsOf | None) -> HeldPairs:
         """The relation that holds the rows of a table."""

@@ -23,7 +23,7 @@ from scrub.codec.kv.python_datums import to_python
 from scrub.codec.kv.row_keys import read_keys
 from scrub.codec.kv.rows import decode
 from scrub.model.defect import Value
-from scrub.model.kv import DatumKind, KvTable
+from scrub.model.kv import DatumKind, DatumType, KvTable
 from scrub.model.types import ColumnType, TypeName
 
 Types = Mapping[str, ColumnType]  # what the catalog calls the columns' types
@@ -58,9 +58,14 @@ def _named(
         where = field.PART if spans[slot][field.PART] >= 0 else field.HELD
         begin, end = spans[slot][where : where + 2]
         if begin >= 0:
-            datum = to_python(kind_number(column.type), held[begin:end].tobytes())
-            found[column.name] = _value(datum, column.type.kind, types.get(column.name))
+            octets = held[begin:end].tobytes()
+            found[column.name] = value_of(octets, column.type, types.get(column.name))
     return found
+
+
+def value_of(held: bytes, datum: DatumType, of_catalog: ColumnType | None) -> Value:
+    """A datum in its held form as reports show it."""
+    return _value(to_python(kind_number(datum), held), datum.kind, of_catalog)
 
 
 def with_checksum_unset(payload: bytes) -> bytes:

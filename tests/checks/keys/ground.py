@@ -59,7 +59,7 @@ def colliding(key: tuple[int, int], other: int, salt: Salt = SALT) -> tuple[int,
     The digest of a word is a bijection: what the second word must be can be computed backwards.
     """
     wanted = int(_first(salt, *key))
-    found = other, _signed(_word_of(wanted, seed=int(_first(salt, other))))
+    found = other, _signed(word_of(wanted, seed=int(_first(salt, other))))
     assert int(_first(salt, *found)) == wanted
     assert found != key
     return found
@@ -70,7 +70,7 @@ def _first(salt: Salt, *values: int) -> Any:
     return RowDigests.start(1, salt).fold(arrays, salt).first[0]
 
 
-def _word_of(digest: int, seed: int) -> int:
+def word_of(digest: int, seed: int) -> int:
     """The eight bytes of which XXH64 makes this digest."""
     one, two, three, four, five = PRIMES
     digest ^= digest >> 32

@@ -33,7 +33,8 @@ def carried_out(
         salt=SALT,
         ranges=RANGES,
         places=tuple(range(RANGES * numbers)),
-        pairs=second is not repeated_in,
+        pairs=(second is not repeated_in,) * len(sides),
+        times_max=2 if second is repeated_in else 1,
     )
     by_place: dict[int, list[pa.RecordBatch]] = {}
     for side, rows in enumerate(sides):
@@ -123,7 +124,13 @@ def test_a_key_that_all_rows_have_is_not_sent_again_and_again(tmp_path: Path) ->
     rows = splits_of(tmp_path / "rows", table_of(PAIR, [(1, 1)] * 1000), files=1)
     for pairs, sent in ((False, 2), (True, 2)):
         divided = Divided(
-            sides=(rows,), keys=((PAIR,),), salt=SALT, ranges=1, places=(0,), pairs=pairs
+            sides=(rows,),
+            keys=((PAIR,),),
+            salt=SALT,
+            ranges=1,
+            places=(0,),
+            pairs=(pairs,),
+            times_max=1 if pairs else 2,
         )
         batches = divide((NumberedSplit(0, 0, rows.splits[0]),), divided)
         gathering, reports = unpacked(batches)

@@ -131,6 +131,37 @@ def test_all_ways_find_what_a_model_finds(
     assert findings.violations == expected.total()
 
 
+@WAYS
+@pytest.mark.parametrize(
+    ("types", "parents", "children", "without"),
+    [
+        (("int", "bigint"), [7, -1, 7, None], [7, -1, None, 8, 8], ["3", "4"]),
+        (("bigint", "int"), [7, -1], [7, 7 + (1 << 32), -1], ["1"]),
+        (("double", "double"), [0.0, math.nan], [-0.0, math.nan, 1.0], ["2"]),
+        (("decimal(18,2)",) * 2, [Decimal("1.10")], [Decimal("1.1"), Decimal("-1.10")], ["1"]),
+        (("decimal(20,2)",) * 2, [Decimal("1.10")], [Decimal("1.1"), Decimal("-1.10")], ["1"]),
+        (("string", "string"), ["", "a"], ["a", "A", "", None], ["1"]),
+    ],
+    ids=str,
+)
+def test_keys_of_one_column(
+    spark: "SparkSession",
+    tmp_path: Path,
+    find: Find,
+    types: tuple[str, str],
+    parents: list[Any],
+    children: list[Any],
+    without: list[str],
+) -> None:
+    """Most of them are told apart by one digest, which then travels alone."""
+    reference = Reference(columns=key_of(of=types[0]), referred=key_of(key=types[1]))
+    assert reference.is_word == (types[0] not in ("decimal(20,2)", "string"))
+    rows = list(enumerate(children))
+    child, parent = sides(tmp_path, reference, rows, [(value,) for value in parents])
+    findings = find(spark, child, parent, reference)
+    assert [line[0][0] for line in named(findings)] == without
+
+
 PAIR = Reference(
     columns=key_of(a="bigint", b="bigint"), referred=key_of(first="bigint", second="bigint")
 )

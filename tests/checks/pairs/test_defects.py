@@ -99,7 +99,7 @@ def test_a_pair_out_of_order_is_of_the_index_that_its_key_tells(ground: Ground) 
 @pytest.mark.parametrize(
     ("code", "detail"),
     [
-        (Code.NULL, "column note is NULL, but the catalog says nullable: false"),
+        (Code.NULL, "column note is NULL, which the catalog does not allow"),
         (Code.UTF8, "column note holds bytes that are not UTF-8: note 4"),
         (Code.DIGITS, "column note holds note 4, which has more digits than its type"),
         (Code.TOO_LONG, "column note holds note 4, which is longer than its type"),

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrub.codec.digest import RowDigests, Salt, verify_digest
+from scrub.codec.digest import (
+    RowDigests,
+    Salt,
+    _hash_word,
+    is_told_by_first_digest,
+    verify_digest,
+)
+from scrub.model.types import parse_type
+from tests.checks.keys.ground import word_of
 
 MASK = 2**64 - 1
 P1, P2, P3, P4, P5 = (
@@ -199,6 +207,35 @@ def test_the_second_digest_is_not_derived_from_the_first() -> None:
     # The tag of NULL depends on both salts, values do not.
     assert first == same_first
     assert second != other_second
+
+
+@pytest.mark.parametrize(
+    ("types", "told"),
+    [
+        (["bigint"], True),
+        (["tinyint"], True),
+        (["boolean"], True),
+        (["date"], True),
+        (["timestamp"], True),
+        (["timestamp_ntz"], True),
+        (["float"], True),
+        (["double"], True),
+        (["decimal(18,4)"], True),
+        (["decimal(19,4)"], False),
+        (["string"], False),
+        (["binary"], False),
+        (["bigint", "bigint"], False),
+        ([], False),
+    ],
+)
+def test_only_keys_of_one_word_are_told_by_the_first_digest(types: list[str], told: bool) -> None:
+    assert is_told_by_first_digest([parse_type(text) for text in types]) == told
+
+
+@given(st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 64) - 1))
+def test_the_digest_of_a_word_can_be_computed_backwards(word: int, seed: int) -> None:
+    """So no two words share one: the proof that the first digest tells words apart."""
+    assert word_of(_hash_word(word, seed), seed) == word
 
 
 def test_no_value_stands_for_null_in_both_digests() -> None:

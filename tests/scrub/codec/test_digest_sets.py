@@ -42,6 +42,14 @@ def test_a_set_has_what_was_put_into_it_and_nothing_else(put: list[Key], asked: 
     ]
 
 
+@given(st.lists(WORDS, max_size=40), st.lists(WORDS, max_size=40))
+def test_a_set_of_first_digests_has_what_was_put_into_it(put: list[int], asked: list[int]) -> None:
+    """Zero too, which marks free places: here no digest may stand for another."""
+    table = digest_sets.set_of_firsts(np.array(put, dtype=np.uint64))
+    found = digest_sets.found_firsts(table, np.array(asked, dtype=np.uint64))
+    assert found.tolist() == [word in put for word in asked]
+
+
 @given(KEYS)
 def test_distinct_keys_keep_their_order(keys: list[Key]) -> None:
     distinct = [tuple(key) for key in digest_sets.distinct(pairs_of(keys)).tolist()]

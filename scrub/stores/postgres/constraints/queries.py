@@ -43,11 +43,10 @@ class ConstraintQueries:
 
     def count_shared(self, rows: ConstrainedRows, key: Sequence[ColumnTerm]) -> str:
         """One row: the keys that different primary keys have, and how many those are."""
-        keys = _names("k", key)
         return f"""
             WITH {self._rows_of_repeated_keys(rows, key)}
             SELECT pg_catalog.count(*), coalesce(pg_catalog.sum(n), 0) FROM (
-                SELECT pg_catalog.count(*) AS n FROM suspects GROUP BY {keys} {_REPEATED}) AS s
+                SELECT pg_catalog.count(*) AS n FROM suspects {_shared_keys(rows, key)}) AS s
         """
 
     def rows_that_share(self, rows: ConstrainedRows, key: Sequence[ColumnTerm]) -> str:
@@ -55,7 +54,7 @@ class ConstraintQueries:
         return f"""
             WITH {self._rows_of_repeated_keys(rows, key)}
             SELECT suspects.* FROM suspects
-            JOIN (SELECT {keys} FROM suspects GROUP BY {keys} {_REPEATED}) AS shared
+            JOIN (SELECT {keys} FROM suspects {_shared_keys(rows, key)}) AS shared
               ON {_same_key("suspects", "shared", key)}
         """
 
@@ -106,6 +105,14 @@ class ConstraintQueries:
 
     def _read(self, rows: ConstrainedRows) -> StoredRows:
         return StoredRows(self.pinned[rows.facts.relation], rows.where, resting=self.resting)
+
+
+def _shared_keys(rows: ConstrainedRows, key: Sequence[ColumnTerm]) -> str:
+    """Groups of suspects that are more than one row; copies with a NULL in the key are several."""
+    without_key = " OR ".join(f"p{n} IS NULL" for n in range(len(rows.primary_key)))
+    rows_of = f"CASE WHEN {without_key} THEN copies ELSE 1 END"
+    many = f"pg_catalog.sum({rows_of}) OPERATOR(pg_catalog.>) 1"
+    return f"GROUP BY {_names('k', key)} HAVING {many}"
 
 
 def _flags(read: StoredRows, rules: RowRules) -> dict[str, str]:

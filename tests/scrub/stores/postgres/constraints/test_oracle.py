@@ -69,7 +69,9 @@ def judge_rows(there: Ground, rows: list[Row], where: str | None) -> None:
 def judge_keys(there: Ground, rows: list[Row], where: str | None, key: list[str]) -> None:
     reader, of_rows, terms = there.reader, there.rows("t", where=where), there.terms("t", *key)
     pairs = Counter((row[0], *of(row, key)) for row in rows if is_known(of(row, key)))
-    times = Counter(pair[1:] for pair in pairs)
+    times: Counter[Row] = Counter()
+    for pair, n in pairs.items():
+        times[pair[1:]] += n if pair[0] is None else 1  # a NULL equals nothing
     shared = {pair: n for pair, n in pairs.items() if times[pair[1:]] > 1}
     counted = RepeatedKeys(len({pair[1:] for pair in shared}), len(shared))
     assert reader.count_shared(of_rows, terms) == counted

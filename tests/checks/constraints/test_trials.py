@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every violation of random constraints is reported once, and nothing else, by every engine."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from scrub.app import run_check
+from scrub.model.defect import Defect
+from scrub.model.request import CheckRequest, Engine
+from scrub.model.result import RunResult, Status
+from tests.checks.constraints.oracle import ConstraintTrial, Found, oracle
+from tests.checks.constraints.trials import constraint_trials, write_trials
+from tests.postgres_server import Database
+
+TABLES = int(os.environ.get("SCRUB_TRIALS", "5"))  # of eight sections each
+TABLES_PER_RUN = 5
+EVERY_DEFECT = 1_000_000
+
+
+def collect_trials(count: int) -> list[ConstraintTrial]:
+    """As many trials as hypothesis draws; run together, since each Spark job costs its start."""
+    collected: list[ConstraintTrial] = []
+
+    @settings(
+        max_examples=count,
+        phases=[Phase.generate],
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def draw(data: st.DataObject) -> None:
+        collected.append(data.draw(constraint_trials(len(collected) % TABLES_PER_RUN)))
+
+    draw()
+    return collected[:count]
+
+
+@pytest.fixture(scope="module")
+def trials() -> list[ConstraintTrial]:
+    collected = collect_trials(TABLES)
+    kinds = Counter(kind for trial in collected for kind, *_ in oracle(trial).elements())
+    assert len(kinds) == 5, kinds
+    assert min(kinds.values()) > TABLES, f"hardly anything is violated: {kinds}"
+    return collected
+
+
+@pytest.fixture
+def light_spark(spark: Any) -> Iterator[Any]:
+    """Plans of tiny tables run once: adapting them costs more than running them."""
+    settings_for_tiny_tables = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }
+    before = {key: spark.conf.get(key) for key in settings_for_tiny_tables}
+    for key, value in settings_for_tiny_tables.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+def found_in(result: RunResult, table: str) -> Found:
+    return Counter(_as_found(defect) for defect in result.defects if defect.table == table)
+
+
+def _as_found(defect: Defect) -> tuple[str, str, str, str]:
+    key = "" if defect.index_key is None else json.dumps(dict(defect.index_key), sort_keys=True)
+    primary_key = json.dumps(dict(defect.primary_key or {}), sort_keys=True)
+    return defect.kind.value, str(defect.constraint), primary_key, defect.column or key
+
+
+def identities(result: RunResult, table: str) -> Counter[tuple[str, str]]:
+    """What a gate knows the defects of a table by, as if it had another name."""
+    named = (replace(d, table="t") for d in result.defects if d.table == table)
+    return Counter((defect.id, defect.content()) for defect in named)
+
+
+def run(catalog: Path, spark: Any, engine: Engine, *tables: str) -> RunResult:
+    request = CheckRequest(catalog=catalog, tables=tables, engine=engine, limit=EVERY_DEFECT)
+    result = run_check(request, spark=spark)
+    lost = [(o.constraint, o.reason) for o in result.outcomes if o.status is Status.INCOMPLETE]
+    assert not lost
+    assert result.defects_total == len(result.defects)
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_every_violation_is_reported_once_and_nothing_else(
+    trials: list[ConstraintTrial], light_spark: Any, postgres_url: str, tmp_path: Path
+) -> None:
+    from tests.postgres_server import new_database
+
+    for at in range(0, TABLES, TABLES_PER_RUN):
+        batch, directory = trials[at : at + TABLES_PER_RUN], tmp_path / str(at)
+        with new_database(postgres_url) as database:
+            _compare(batch, directory, database, light_spark)
+
+
+def _compare(batch: list[ConstraintTrial], directory: Path, database: Database, spark: Any) -> None:
+    catalog = write_trials(batch, directory, database)
+    numbers = range(len(batch))
+    in_lake, in_server = ([f"{letter}{n}" for n in numbers] for letter in "tp")
+    by_tasks = run(catalog, spark, Engine.AUTO, *in_lake, *in_server)
+    by_spark = run(catalog, spark, Engine.SQL, *in_lake)
+    for trial, lake, server in zip(batch, in_lake, in_server, strict=True):
+        expected = oracle(trial)
+        assert found_in(by_tasks, lake) == expected, trial
+        assert found_in(by_spark, lake) == expected, trial
+        assert found_in(by_tasks, server) == expected, trial
+        known = identities(by_tasks, lake)
+        assert identities(by_spark, lake) == known, trial
+        assert identities(by_tasks, server) == known, trial
