@@ -75,8 +75,9 @@ class _Judging:
                     name = (
                         table.table if outcome.index is None else f"{table.table}.{outcome.index}"
                     )
-                    number = f"at least {outcome.unnamed:,} differences"
-                    yield f"{name}: {number} could not be named, so they count as new"
+                    number = f"at least {outcome.unnamed:,} difference"
+                    number += "" if outcome.unnamed == 1 else "s"
+                    yield f"{name}: {number} could not be named, which counts as new"
 
     def _fails(self, rule: GateRule, stands: "Counter[Stand]") -> bool:
         threshold = rule.fails_above

@@ -47,8 +47,11 @@ class Tally:
         self._known = {id_: tuple(of) for id_, of in groupby(current, key=lambda known: known.id)}
         # Of several of one defect, the one that ends last.
         by_end = sorted(self.grounds.waivers, key=lambda waiver: waiver.until, reverse=True)
-        ids = dict.fromkeys(waiver.id for waiver in by_end if waiver.id is not None)
-        self._waivers = {id_: [one for one in by_end if one.id == id_] for id_ in ids}
+        of_ids: dict[str, list[Waiver]] = {}
+        for waiver in by_end:
+            if waiver.id is not None:
+                of_ids.setdefault(waiver.id, []).append(waiver)
+        self._waivers = of_ids
 
     def current(self) -> Iterator[KnownDefect]:
         """What the baseline knows of definitions that still hold."""

@@ -29,8 +29,8 @@ def waiver_notes(standings: Standings, tables: Collection[str]) -> Iterator[str]
             yield f"{place} is not of what is wrong there now, which is content: {other}"
         elif (content := standings.tally.vague.get(waiver)) is not None:
             yield (
-                f"{place} waives whatever is wrong there, also tomorrow; to waive only what is "
-                f"wrong now, add content: {content}"
+                f"{place} covers whatever is wrong there; to cover only what is wrong now, add "
+                f"content: {content}"
             )
         elif not covered and (waiver.table in tables or (waiver.table is None and has_all)):
             yield f"{place} matches no defect; remove it if it is not needed any more"

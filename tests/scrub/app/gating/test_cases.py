@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -188,3 +189,32 @@ def test_where_is_no_whole_look() -> None:
     assert verdict.exit_code == 3
     assert verdict.missing == ("only rows for which id > 5 were looked at (--where)",)
     assert not verdict.gone
+
+
+def documented() -> dict[str, list[int]]:
+    """The codes of docs/gate.md, by the first cell of their row."""
+    page = (Path(__file__).parents[4] / "docs" / "gate.md").read_text(encoding="utf-8")
+    table = page.partition("| what was found | complete |")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    return {row[0]: [int(code) for code in row[1:]] for row in rows}
+
+
+def test_the_documentation_has_every_case() -> None:
+    names = {
+        "new": "new, or changed",
+        "changed": "new, or changed",
+        "known": "known, or waived",
+        "waived": "known, or waived",
+        "waiver expired": "waived, but expired",
+        "waiver unmatched": "a waiver matches nothing",
+        "under threshold": "not above a threshold",
+        "over threshold": "above a threshold",
+        "gone": "gone",
+    }
+    codes = {
+        names[name]: [
+            judge(look(*case.defects), case.grounds).exit_code for look, _ in LOOKS.values()
+        ]
+        for name, case in CASES.items()
+    }
+    assert documented() == codes

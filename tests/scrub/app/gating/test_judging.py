@@ -231,7 +231,7 @@ def test_what_has_no_name_is_new() -> None:
     assert verdict.exit_code == 1
     assert (
         verdict.reasons[0]
-        == "orders.by_customer: at least 16 differences could not be named, so they count as new"
+        == "orders.by_customer: at least 16 differences could not be named, which counts as new"
     )
     hidden = replace(complete(*SEVERAL), defects=SEVERAL[:1])
     verdict = judge(hidden, grounds(a_baseline(*SEVERAL)))
