@@ -95,7 +95,8 @@ def test_unless_it_is_asked_for_no_more_is_read_and_nothing_is_said(
     usual = run_check(CheckRequest(catalog=catalog), spark=spark)
     index = check(catalog, spark, "index")
     both = check(catalog, spark, "index", "physical")
-    assert usual.outcomes == index.outcomes
+    looked_at = [outcome for outcome in usual.outcomes if outcome.constraint is None]
+    assert looked_at == list(index.outcomes)
     assert usual.tables[0].bytes_read == index.tables[0].bytes_read
     assert (both.tables[0].bytes_read or 0) > (usual.tables[0].bytes_read or 0)
 

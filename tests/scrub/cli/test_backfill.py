@@ -674,8 +674,9 @@ def test_several_indexes_are_built_used_verified_and_dropped(
     if "junit" in FORMATS:
         assert scrub("verify orders by_customer by_email --format junit") == 1
         cases = list(ElementTree.fromstring(capsys.readouterr().out).iter("testcase"))
-        assert len(cases) == 2
-        assert [len(case.findall("failure")) for case in cases].count(1) == 1
+        failed = {case.get("name"): len(case.findall("failure")) for case in cases}
+        assert sorted(failed.values()) == [0, 1, 1], "one of two indexes, and so the gate"
+        assert failed["gate"] == 1
     else:
         assert scrub("verify orders by_email") == 1
     shop.run("ALTER TABLE orders__by_email RENAME TO elsewhere")
