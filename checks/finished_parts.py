@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from checks.bucket_sums import RunSums, SlotSums
 from checks.parts import Part
 from scrub.codec.digest import DIGEST_VERSION, Salt
-from scrub.model.plan import CheckPlan
+from scrub.model.plan import CheckPlan, Way
+from scrub.model.relation import RelationFacts
 
 _SLOT = "slot."
 
@@ -43,7 +44,7 @@ class FinishedParts:
 
     def __init__(self, directory: Path | None, plan: CheckPlan, parts: tuple[Part, ...]) -> None:
         name = f"check-{_identity(plan, parts)}.npz"
-        self._path = directory / name if directory and can_resume(parts) else None
+        self._path = directory / name if directory and _can_resume(plan, parts) else None
         self.not_kept: str | None = None  # why nothing could be kept, if that was so
 
     def load(self) -> Finished | None:
@@ -91,19 +92,26 @@ def _identity(plan: CheckPlan, parts: tuple[Part, ...]) -> str:
         keys = [relation.keys for relation in table.pairs.relations] if table.pairs else None
         digest.update(repr(keys).encode())
         digest.update(repr([(one.check, one.columns) for one in table.whole]).encode())
-        parents = [one.parent.facts.snapshot for one in table.constraints if one.parent]
         ways = [(one.constraint.name, one.way) for one in table.constraints]
-        digest.update(repr((ways, [(of.label, of.version) for of in parents])).encode())
+        digest.update(repr(ways).encode())
+    for facts in _parents(plan):
+        digest.update(repr((facts.relation, facts.snapshot.version, facts.splits)).encode())
     for part in parts:
         snapshot = part.relation.side.facts.snapshot
         digest.update(repr((part.relation.number, snapshot.version, part.splits)).encode())
     return digest.hexdigest()[:32]
 
 
-def can_resume(parts: tuple[Part, ...]) -> bool:
+def _can_resume(plan: CheckPlan, parts: tuple[Part, ...]) -> bool:
     """Sums of two runs may be added only when both saw the same snapshot."""
-    snapshots = [part.relation.side.facts.snapshot for part in parts]
-    return all(snapshot.pinned and snapshot.lasting for snapshot in snapshots)
+    relations = [*(part.relation.side.facts for part in parts), *_parents(plan)]
+    return all(of.snapshot.pinned and of.snapshot.lasting for of in relations)
+
+
+def _parents(plan: CheckPlan) -> list[RelationFacts]:
+    """What foreign keys refer to in the scan, whose counts depend on it."""
+    every = [one for table in plan.tables for one in table.constraints if one.way is Way.SCAN]
+    return [one.parent.facts for one in every if one.parent is not None]
 
 
 def _pack(finished: Finished) -> Iterator[tuple[str, NDArray[Any]]]:
