@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes random trials into a lake and a database, with a catalog that promises their constraints."""
+"""Writes random trials into a lake and a database, and a catalog that promises constraints."""
 
 import json
 from dataclasses import replace
