@@ -116,9 +116,7 @@ def conninfo_of(url: str | None, options: Mapping[str, str]) -> str:
         ]
     )
     try:
-        text: str = psycopg.conninfo.make_conninfo(
-            url or "", **{**parameters, **_FIXED_PARAMETERS}
-        )
+        text: str = psycopg.conninfo.make_conninfo(url or "", **{**parameters, **_FIXED_PARAMETERS})
     except psycopg.ProgrammingError as error:
         raise not_understood() from error
     demand_sound(url or "", psycopg.conninfo.conninfo_to_dict(text))
