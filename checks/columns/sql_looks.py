@@ -18,7 +18,7 @@ from checks.specs import is_looked_at
 from scrub.model.table import Column
 from scrub.model.types import widens
 from scrub.spark.names import named
-from scrub.spark.text import as_text
+from scrub.spark.text import as_told_text
 
 _ROWS = "rows"
 
@@ -116,7 +116,7 @@ def misfits_of(check: TableCheck, relation: Relation) -> dict[str, str]:
 def _text_of(column: Column, readable: Collection[str]) -> Expression:
     if column.name not in readable:
         return F.lit(None).cast("string")
-    return as_text(named(column.name), column.type).cast("string")
+    return as_told_text(named(column.name), column.type).cast("string")
 
 
 def _described(fault: SqlFault) -> Expression:
@@ -130,5 +130,5 @@ def _described(fault: SqlFault) -> Expression:
 
 def _texts(columns: Sequence[Column]) -> Expression:
     """The values of some columns as text; what cannot be shown does not cost the others."""
-    texts = [as_text(named(column.name), column.type).cast("string") for column in columns]
+    texts = [as_told_text(named(column.name), column.type).cast("string") for column in columns]
     return F.array(*texts) if texts else F.expr("CAST(array() AS array<string>)")

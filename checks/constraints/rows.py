@@ -76,8 +76,8 @@ class RowConstraint(TableCheck):
 
 
 def riding_name(table: Table, constraint: Constraint) -> str:
-    """What the constraint is called among the checks of a run."""
-    return f"constraint {table.name}.{constraint.name}"
+    """What the constraint is called among the checks of a run; names may contain dots."""
+    return f"constraint {table.name!r}.{constraint.name!r}"
 
 
 def is_false(constraint: Constraint) -> str:

@@ -23,6 +23,7 @@ from checks.numbering import Relation
 from checks.source import Reading
 from checks.specs import columns_of_where, is_looked_at
 from scrub.codec.digest import Salt
+from scrub.errors import StoreUnavailable
 from scrub.model.constraint import Constraint
 from scrub.model.defect import Defect, DefectKind
 from scrub.spark.failures import SessionEnded
@@ -76,7 +77,7 @@ class RowsBySql:
 
     def named(self, check: RowConstraint, limit: int | None) -> Iterator[Defect]:
         """The violations of one constraint."""
-        look, jobs = self._look([check]), self.reading.jobs
+        look, jobs, not_counted = self._look([check]), self.reading.jobs, self.rows.not_read
         if limit is not None:
             job: Callable[[DataFrame], list[Row]] = lambda rows: jobs.rows(  # noqa: E731
                 in_order(look.named(rows), limit)
@@ -88,6 +89,8 @@ class RowsBySql:
             )
         for row in found:
             yield to_defect(row, check, self.relation, None)
+        if (lost := self.rows.not_read) != not_counted:
+            raise StoreUnavailable(lost or "")  # what was counted there is not named
 
     def _look(self, checks: Sequence[RowConstraint]) -> SqlLook:
         """All conditions at once, over the columns that they speak of."""

@@ -20,7 +20,7 @@ from checks.columns.merge_join import comparable
 from checks.keys.split_rows import Key
 from scrub.model.table import Column as TableColumn
 from scrub.spark.names import named
-from scrub.spark.text import as_text
+from scrub.spark.text import as_told_text
 
 
 def keyed(rows: DataFrame, key: Key, primary_key: Key, where: str | None = None) -> DataFrame:
@@ -126,7 +126,7 @@ def _wide(value: Column, column: TableColumn) -> Column:
 def _texts(prefix: str, key: Key) -> Column:
     return F.array(
         *(
-            as_text(F.col(f"{prefix}{number}").cast(str(column.type)), column.type)
+            as_told_text(F.col(f"{prefix}{number}").cast(str(column.type)), column.type)
             for number, column in enumerate(key)
         )
     )

@@ -10,6 +10,14 @@ from pyspark.sql import functions as F
 
 from scrub.model.types import ColumnType, TypeName
 
+# One character of UTF-8 in hex, else one byte.
+_CHARACTER = (
+    "[0-7].|(?:C[2-9A-F]|D.)[89AB].|E0[AB].[89AB].|E[1-9A-CEF](?:[89AB].){2}|ED[89].[89AB]."
+    "|F0[9AB].(?:[89AB].){2}|F[1-3](?:[89AB].){3}|F48.(?:[89AB].){2}|.."
+)
+_BYTE = 2  # digits
+_FIRST_YEAR, _LAST_YEAR = 1, 9999
+
 
 def as_text(column: Column, column_type: ColumnType) -> Column:
     """A value as text that tells it exactly; NULL stays NULL."""
@@ -21,3 +29,31 @@ def as_text(column: Column, column_type: ColumnType) -> Column:
             return F.unix_micros(column).cast("string")
         case _:
             return column.cast("string")
+
+
+def as_told_text(column: Column, column_type: ColumnType) -> Column:
+    """The same as `scrub.codec.arrow_text` tells it, also of values that cannot be.
+
+    Bytes that are not UTF-8 are spelled out, and a date outside the calendar is a number of days.
+    """
+    text = as_text(column, column_type)
+    match column_type.name:
+        case TypeName.STRING:
+            return F.when(F.is_valid_utf8(text), text).otherwise(_spelled_out(text))
+        case TypeName.DATE:
+            days = F.concat(F.unix_date(column).cast("string"), F.lit(" days"))
+            is_shown = F.year(column).between(_FIRST_YEAR, _LAST_YEAR)
+            return F.when(is_shown, text).otherwise(days)
+        case _:
+            return text
+
+
+def _spelled_out(text: Column) -> Column:
+    characters = F.regexp_extract_all(F.hex(text), F.lit(_CHARACTER), F.lit(0))
+    return F.array_join(F.transform(characters, _character), "")
+
+
+def _character(octets: Column) -> Column:
+    is_stray = (F.length(octets) == _BYTE) & (octets >= "80")
+    stray = F.concat(F.lit("\\x"), F.lower(octets))
+    return F.when(is_stray, stray).otherwise(F.decode(F.unhex(octets), "UTF-8"))

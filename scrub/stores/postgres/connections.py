@@ -88,6 +88,15 @@ WITH_SCHEMA = (
 
 VERSION_MIN = 140000
 
+_FIXED_PARAMETERS = {
+    "application_name": APPLICATION_NAME,
+    # The driver takes what arrives for UTF-8, whatever the role or PGCLIENTENCODING asks for.
+    "client_encoding": "UTF8",
+}
+_WITH_TRANSACTION_TIMEOUT = 170000
+_NO_TRANSACTION_TIMEOUT = "SET transaction_timeout = 0"
+"""A statement, since servers refuse a connection with a setting that they do not know."""
+
 _FROM_ENVIRONMENT = {"PGTZ": "TimeZone", "PGDATESTYLE": "DateStyle"}
 """Variables that libpq lets have the last word, whatever a connection string says."""
 
@@ -107,9 +116,7 @@ def conninfo_of(url: str | None, options: Mapping[str, str]) -> str:
         ]
     )
     try:
-        text: str = psycopg.conninfo.make_conninfo(
-            url or "", **{**parameters, "application_name": APPLICATION_NAME}
-        )
+        text: str = psycopg.conninfo.make_conninfo(url or "", **{**parameters, **_FIXED_PARAMETERS})
     except psycopg.ProgrammingError as error:
         raise not_understood() from error
     demand_sound(url or "", psycopg.conninfo.conninfo_to_dict(text))
@@ -155,6 +162,8 @@ def connect(conninfo: str) -> Connection:
         # A trigger on login could have set another path, and a pooler ignored the options.
         for statement in (PIN_PATH, *said_again(conninfo)):
             connection.execute(statement)
+        if connection.info.server_version >= _WITH_TRANSACTION_TIMEOUT:
+            connection.execute(_NO_TRANSACTION_TIMEOUT)  # the snapshot is held by one transaction
         connection.autocommit = False
     except driver.OperationalError as error:
         reason = safe_message(error, conninfo)

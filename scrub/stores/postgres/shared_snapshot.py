@@ -19,6 +19,7 @@ from scrub.stores.postgres.connections import (
     safe_message,
 )
 from scrub.stores.postgres.quoting import literal
+from scrub.stores.postgres.relations import MATERIALIZED
 
 if TYPE_CHECKING:
     from scrub.stores.postgres.relations import ServerRelation
@@ -98,8 +99,11 @@ class SharedSnapshot:
 
 
 def _locking(relation: "ServerRelation") -> str:
-    """A statement that takes ACCESS SHARE; a role with only some columns cannot use LOCK TABLE."""
-    if relation.readable:
+    """A statement that takes ACCESS SHARE.
+
+    LOCK TABLE is for roles that read all columns, and not for materialized views.
+    """
+    if relation.readable and relation.kind != MATERIALIZED:
         return f"LOCK TABLE {relation.sql} IN ACCESS SHARE MODE"
     return f"SELECT FROM {relation.sql} LIMIT 0"
 
