@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def frame_of(spark: "SparkSession", table: pa.Table) -> "DataFrame":
     """A frame of the table's rows.
 
-    PySpark 4 loses rows of a table that has empty chunks, as filtered and concatenated ones do. Over
-    Spark Connect it takes the columns of a table without rows from a schema only.
+    PySpark 4 loses rows of a table that has empty chunks, as filtered and concatenated ones do.
+    Over Spark Connect, it takes the columns of a table without rows from a schema only.
     """
     if not table.num_rows:
         from pyspark.sql.pandas.types import from_arrow_schema
