@@ -7,7 +7,10 @@ GENERATOR = '<meta name="generator" content="scrub">'
 _STYLE = """\
 body { margin: 1rem auto; max-width: 80rem; padding: 0 1rem; color: #1b1f24; background: #fff;
   font: 15px/1.5 system-ui, sans-serif; }
-h1, h2, h3, h4, h5, h6 { margin: 1.2rem 0 .4rem; line-height: 1.25; }
+h1, h2, h3, h4, h5, h6 { margin: 1.2rem 0 .4rem; line-height: 1.25; font-size: 1rem; }
+h1, h2, h3, h4 { font-size: 1.2rem; }
+hr { display: none; }
+li:has(> hr) { display: none; } /* Great Expectations puts each line between two items */
 a { color: #0b57a4; }
 nav ol, nav ul { margin: 0; padding: 0; list-style: none; }
 nav li { display: inline-block; margin-right: 1rem; overflow-wrap: anywhere; }
@@ -16,6 +19,7 @@ th, td { padding: .3rem .6rem; border: 1px solid #c8ced6; text-align: left; vert
   overflow-wrap: anywhere; }
 th { background: #eef1f4; }
 .badge { padding: 0 .3rem; background: #eef1f4; font-family: ui-monospace, monospace; }
+.succeeded, .failed, .raised { white-space: nowrap; }
 .succeeded { color: #12632b; font-weight: 600; }
 .failed, .text-danger { color: #a4161a; font-weight: 600; }
 .raised { color: #7a4b00; font-weight: 600; }
