@@ -22,7 +22,6 @@ from checks.findings import Findings, SlotFindings
 from checks.finished_parts import FinishedParts
 from checks.jobs import Jobs
 from checks.name import name
-from checks.pairs.source import PairSource
 from checks.run_settings import RunSettings
 from checks.run_state import Run
 from checks.scan import choose, look_beside, scan
@@ -86,6 +85,9 @@ def _begin(plan: CheckPlan, stores: Stores, spark: SparkSession, settings: RunSe
 def _source(reading: Reading, held: HeldParents) -> EntrySource:
     """The tables of a plan are all of one kind."""
     if reading.plan.tables[0].pairs is not None:
+        # Loading the loops that decode pairs takes a second, which only pairs should cost.
+        from checks.pairs.source import PairSource
+
         return PairSource(reading)
     source = ColumnSource(reading)
     source.riding |= held.riding(reading, source.relations, source.parts)

@@ -12,12 +12,11 @@ from checks.constraints.violations import Violations
 from checks.failures import FAILURES, reason_for
 from checks.numbering import Relation
 from checks.pairs.row_columns import as_decoded
-from checks.pairs.row_frames import DecodedRows
 from checks.pairs.row_values import RowValues
 from checks.run_state import Run
 from scrub.errors import StoreUnavailable
 from scrub.model.constraint import ConstraintKind
-from scrub.model.plan import ConstraintPlan, Parent, Way
+from scrub.model.plan import ConstraintPlan, Parent, TablePlan, Way
 from scrub.stores.constraints import ConstraintStore
 
 _OF_ROWS = (ConstraintKind.NOT_NULL, ConstraintKind.CHECK)
@@ -107,10 +106,16 @@ class TableConstraints:
     def _rows(self) -> RowFrames:
         plan = self.relation.table
         if plan.pairs is not None:
-            return DecodedRows(self.run.source.reading, plan)
+            return self._decoded(plan)
         return SparkRows(self.run.source.reading, plan.side.facts)
 
     def _rows_of(self, parent: Parent) -> RowFrames:
         if parent.pairs is not None:
-            return DecodedRows(self.run.source.reading, parent.pairs)
+            return self._decoded(parent.pairs)
         return SparkRows(self.run.source.reading, parent.facts)
+
+    def _decoded(self, plan: TablePlan) -> RowFrames:
+        # Loading the loops that decode pairs takes a second, which only pairs should cost.
+        from checks.pairs.row_frames import DecodedRows
+
+        return DecodedRows(self.run.source.reading, plan)
