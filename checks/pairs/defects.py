@@ -12,6 +12,7 @@ from checks.pairs.order import OUT_OF_ORDER
 from checks.pairs.report import IS_NULL, IS_UNFIT
 from checks.pairs.row_values import RowValues
 from checks.pairs.table import PairTable
+from scrub.codec.json_values import key_value
 from scrub.codec.kv.faults import Code
 from scrub.codec.kv.layouts import layout_of
 from scrub.codec.kv.pairs import COMPOSITE, INVALID, MISSING, NONCANONICAL, UNEXPECTED
@@ -99,13 +100,8 @@ class PairDefects:
     def _of_row(self, defect: Defect, constraint: str) -> Defect:
         """A defect of a row, as the check of constraints names it."""
         key, value = (bytes.fromhex(of or "") for of in (defect.key_hex, defect.value_hex))
-        named = self.rows.primary_key(key, value) or defect.primary_key
-        if constraint == PRIMARY_KEY and named is not None:
-            # The two zeros are one key, whichever of them a copy holds.
-            named = {
-                name: 0.0 if of == 0.0 and isinstance(of, float) else of
-                for name, of in named.items()
-            }
+        read = self.rows.primary_key(key, value) or defect.primary_key
+        named = None if read is None else {name: key_value(of) for name, of in read.items()}
         return replace(defect, primary_key=named, constraint=constraint)
 
     def _defect(
