@@ -25,9 +25,16 @@ from reports import FORMATS
 from tests.postgres_server import Database
 
 ROOT = Path(__file__).parents[1]
-IN_CATALOG = {"in-url": "hush-url", "in-pairs": "hush-pairs", "ssl": "hush-ssl", "lake": "hush-key"}
-IN_ENVIRONMENT = {"PGPASSWORD": "hush-pgpassword", "SHOP_PASSWORD": "hush-variable"}
-SECRET = re.compile(rb"hush-[a-z]+")
+# Not those of another run of these tests, whose processes are looked at too.
+HUSH = f"hush{os.getpid()}"
+IN_CATALOG = {
+    "in-url": f"{HUSH}-url",
+    "in-pairs": f"{HUSH}-pairs",
+    "ssl": f"{HUSH}-ssl",
+    "lake": f"{HUSH}-key",
+}
+IN_ENVIRONMENT = {"PGPASSWORD": f"{HUSH}-pgpassword", "SHOP_PASSWORD": f"{HUSH}-variable"}
+SECRET = re.compile(rf"{HUSH}-[a-z]+".encode())
 RELATIONS = ("scrub_runs", "scrub_journal")
 PROGRAM = """
 import json, sys
@@ -232,13 +239,13 @@ def test_no_secret_is_left_anywhere(catalog: Path, database: Database, tmp_path:
 @pytest.mark.parametrize(
     ("planted", "leak"),
     [
-        ("import scrub.redaction; scrub.redaction.redacted = str", "output: hush-url"),
-        ("print('hush-key')", "output: hush-key"),
-        ("open('left.txt', 'w').write('hush-ssl')", "file left.txt"),
+        ("import scrub.redaction; scrub.redaction.redacted = str", f"output: {HUSH}-url"),
+        (f"print('{HUSH}-key')", f"output: {HUSH}-key"),
+        (f"open('left.txt', 'w').write('{HUSH}-ssl')", "file left.txt"),
         (
             "import subprocess; subprocess.run([sys.executable, '-c',"
-            " 'import time; time.sleep(1)', 'hush-' + 'pairs'])",
-            "hush-pairs",
+            f" 'import time; time.sleep(1)', '{HUSH}-' + 'pairs'])",
+            f"{HUSH}-pairs",
         ),
     ],
     ids=["redaction", "output", "file", "command_line"],
@@ -253,7 +260,7 @@ def test_a_leak_that_is_planted_is_found(
 
 
 def test_a_leak_in_the_database_is_found(catalog: Path, database: Database, tmp_path: Path) -> None:
-    database.run("CREATE TABLE scrub_journal AS SELECT 'with hush-url in it' AS note")
+    database.run(f"CREATE TABLE scrub_journal AS SELECT 'with {HUSH}-url in it' AS note")
     assert Ran(tmp_path, b"", Watch()).leaks(catalog, database) == {"relation scrub_journal"}
 
 

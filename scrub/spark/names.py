@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Column names of any spelling, safe inside Spark's own syntax."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 
 def quoted(name: str) -> str:
@@ -10,6 +12,8 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def named(name: str) -> Column:
+def named(name: str) -> "Column":
     """The column of exactly this name."""
+    from pyspark.sql import functions as F  # not above: what only quotes names needs no Spark
+
     return F.col(quoted(name))

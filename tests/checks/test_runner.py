@@ -127,12 +127,12 @@ def test_a_notebook_s_session_is_borrowed_and_left_as_it_was(tmp_path: Path, spa
     rows = orders(50)
     catalog = delta_lake(tmp_path, rows, entries_of(rows))
     before = dict(spark.sparkContext.getConf().getAll())
-    tables_before = [table.name for table in spark.catalog.listTables()]
+    views_before = spark.sql("SHOW VIEWS").collect()
     assert check("orders", catalog=catalog).status is Status.CLEAN
     assert check("orders", catalog=catalog, spark=spark).status is Status.CLEAN
     assert spark.range(3).count() == 3
     assert dict(spark.sparkContext.getConf().getAll()) == before
-    assert [table.name for table in spark.catalog.listTables()] == tables_before
+    assert spark.sql("SHOW VIEWS").collect() == views_before
     assert not spark.getTags()
     assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") is None
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from scrub.app import run_check
 from scrub.model.defect import Defect
@@ -19,33 +17,12 @@ from scrub.model.request import CheckRequest, Engine
 from scrub.model.result import RunResult, Status
 from tests.checks.constraints.oracle import ConstraintTrial, Found, oracle
 from tests.checks.constraints.pair_trials import as_pairs
-from tests.checks.constraints.trials import constraint_trials
+from tests.checks.constraints.trials import TABLES_PER_RUN, collect_trials
 from tests.checks.constraints.written_trials import write_trials
 from tests.postgres_server import Database
 
 TABLES = int(os.environ.get("SCRUB_TRIALS", "5"))  # of eight sections each
-TABLES_PER_RUN = 5
 EVERY_DEFECT = 1_000_000
-
-
-def collect_trials(count: int) -> list[ConstraintTrial]:
-    """As many trials as hypothesis draws; run together, since each Spark job costs its start."""
-    collected: list[ConstraintTrial] = []
-
-    @settings(
-        max_examples=count,
-        phases=[Phase.generate],
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(st.data())
-    def draw(data: st.DataObject) -> None:
-        collected.append(data.draw(constraint_trials(len(collected) % TABLES_PER_RUN)))
-
-    draw()
-    return collected[:count]
 
 
 @pytest.fixture(scope="module")

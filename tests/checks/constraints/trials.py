@@ -4,6 +4,7 @@
 import math
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.checks.constraints.oracle import (
@@ -16,9 +17,30 @@ from tests.checks.trials import ARROW, NAMES, POOLS, Row
 
 SECTIONS = 8
 """Each table holds as many small ones, told apart by the column `section` of most of its keys."""
+TABLES_PER_RUN = 5
 INTEGERS = ["tinyint", "smallint", "int", "bigint"]
 
 Types = dict[str, str]
+
+
+def collect_trials(count: int) -> list[ConstraintTrial]:
+    """As many trials as hypothesis draws; run together, since each Spark job costs its start."""
+    collected: list[ConstraintTrial] = []
+
+    @settings(
+        max_examples=count,
+        phases=[Phase.generate],
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def draw(data: st.DataObject) -> None:
+        collected.append(data.draw(constraint_trials(len(collected) % TABLES_PER_RUN)))
+
+    draw()
+    return collected[:count]
 
 
 @st.composite
