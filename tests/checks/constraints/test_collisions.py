@@ -7,15 +7,7 @@ from typing import Any
 import pytest
 
 from scrub.codec.digest import Salt
-from tests.checks.constraints.lakes import (
-    a_table,
-    check,
-    found,
-    outcome_of,
-    refers,
-    write_catalog,
-    write_table,
-)
+from tests.checks.constraints import lakes
 from tests.checks.keys.ground import SALT, colliding
 
 pytestmark = pytest.mark.spark
@@ -34,14 +26,18 @@ def known_salt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Path:
-    write_table(tmp_path, "parent", KEY, FIRST, (1, 1))
-    write_table(tmp_path, "child", CHILD, (1, *FIRST), (2, *TWIN), (3, 1, 1))
-    write_table(tmp_path, "pairs", KEY, FIRST, TWIN, (1, 1), (1, 1))
-    child = a_table(
-        CHILD, unique={"both": ["a", "b"]}, foreign_keys={"of": refers("parent", "a", "b")}
+    lakes.write_table(tmp_path, "parent", KEY, FIRST, (1, 1))
+    lakes.write_table(tmp_path, "child", CHILD, (1, *FIRST), (2, *TWIN), (3, 1, 1))
+    lakes.write_table(tmp_path, "pairs", KEY, FIRST, TWIN, (1, 1), (1, 1))
+    child = lakes.a_table(
+        CHILD, unique={"both": ["a", "b"]}, foreign_keys={"of": lakes.refers("parent", "a", "b")}
     )
-    tables = {"parent": a_table(KEY, "a", "b"), "pairs": a_table(KEY, "a", "b"), "child": child}
-    return write_catalog(tmp_path, tables)
+    tables = {
+        "parent": lakes.a_table(KEY, "a", "b"),
+        "pairs": lakes.a_table(KEY, "a", "b"),
+        "child": child,
+    }
+    return lakes.write_catalog(tmp_path, tables)
 
 
 @pytest.mark.parametrize("held", [4_000_000, 0])
@@ -50,9 +46,9 @@ def test_two_keys_whose_first_digests_are_forced_to_collide(
 ) -> None:
     # Parents that are too many to travel are brought together with their children instead.
     monkeypatch.setattr("checks.constraints.plan.HELD_KEYS_MAX", held)
-    result = check(catalog, spark, "child", "pairs")
-    assert found(result, "child") == [("of", 2)]
-    assert outcome_of(result, "both", "child").defects == 0
-    assert found(result, "pairs") == [("primary_key", 1, 1)]
+    result = lakes.check(catalog, spark, "child", "pairs")
+    assert lakes.found(result, "child") == [("of", 2)]
+    assert lakes.outcome_of(result, "both", "child").defects == 0
+    assert lakes.found(result, "pairs") == [("primary_key", 1, 1)]
     assert not result.is_incomplete
     assert {outcome.engine for outcome in result.outcomes if outcome.constraint} == {"native"}

@@ -10,15 +10,7 @@ import pytest
 
 from scrub.model.request import Engine
 from scrub.model.result import RunResult, Status
-from tests.checks.constraints.lakes import (
-    a_table,
-    check,
-    found,
-    outcome_of,
-    refers,
-    write_catalog,
-    write_table,
-)
+from tests.checks.constraints import lakes
 
 pytestmark = pytest.mark.spark
 
@@ -40,8 +32,8 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def write(
         name: str, types: dict[str, str], *rows: tuple[Any, ...], key: str = "id", **more: Any
     ) -> Any:
-        write_table(directory, name, types, *rows)
-        return a_table(types, *key.split(), **more)
+        lakes.write_table(directory, name, types, *rows)
+        return lakes.a_table(types, *key.split(), **more)
 
     accounts = [(1, 5, 9, "a"), (2, None, 9, None), (3, -5, -9, '{"b"}'), (4, -1, None, "{}")]
     people = [(1, None), (2, 1), (3, 3), (4, 99)]
@@ -61,13 +53,15 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "evaluated": f"length({SAY}) <> 2",
             },
         ),
-        "people": write("people", PEOPLE, *people, foreign_keys={"boss": refers("people", "boss")}),
+        "people": write(
+            "people", PEOPLE, *people, foreign_keys={"boss": lakes.refers("people", "boss")}
+        ),
         "customers": write("customers", CUSTOMERS, *customers, key="region number"),
         "orders": write(
             "orders",
             ORDERS,
             *orders,
-            foreign_keys={"customer": refers("customers", "region", "customer")},
+            foreign_keys={"customer": lakes.refers("customers", "region", "customer")},
         ),
         "rates": write("rates", RATES, *map(_priced, rates), key="rate price"),
         "sales": write(
@@ -75,22 +69,22 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
             SALES,
             *map(_priced, sales),
             unique={"one_sale": ["rate", "price"]},
-            foreign_keys={"rated": refers("rates", "rate", "price")},
+            foreign_keys={"rated": lakes.refers("rates", "rate", "price")},
         ),
         "nobody": write("nobody", PLAIN),
         "lonely": write(
-            "lonely", PLAIN, (1, "a"), (2, "b"), foreign_keys={"of": refers("nobody", "id")}
+            "lonely", PLAIN, (1, "a"), (2, "b"), foreign_keys={"of": lakes.refers("nobody", "id")}
         ),
         "childless": write(
             "childless",
             PLAIN,
             checks={"named": "length(name) > 0"},
             unique={"one_name": ["name"]},
-            foreign_keys={"of": refers("lonely", "id")},
+            foreign_keys={"of": lakes.refers("lonely", "id")},
         ),
         "plain": write("plain", PLAIN, (1, "a"), (1, "b"), (2, "c")),
     }
-    return write_catalog(directory, tables)
+    return lakes.write_catalog(directory, tables)
 
 
 def _priced(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -99,15 +93,15 @@ def _priced(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @pytest.fixture(scope="module", params=[Engine.AUTO, Engine.SQL])
 def result(catalog: Path, spark: Any, request: pytest.FixtureRequest) -> RunResult:
-    return check(catalog, spark, engine=request.param)
+    return lakes.check(catalog, spark, engine=request.param)
 
 
 def test_a_check_fails_where_it_is_false_and_not_where_it_is_null(result: RunResult) -> None:
-    assert ("positive", 2) not in found(result, "accounts")
-    assert ("positive", 4) in found(result, "accounts")
+    assert ("positive", 2) not in lakes.found(result, "accounts")
+    assert ("positive", 4) in lakes.found(result, "accounts")
     # False and NULL is false, true and NULL is NULL.
-    assert ("both", 4) in found(result, "accounts")
-    assert ("both", 2) not in found(result, "accounts")
+    assert ("both", 4) in lakes.found(result, "accounts")
+    assert ("both", 2) not in lakes.found(result, "accounts")
 
 
 def test_a_row_that_breaks_two_checks_is_two_defects(result: RunResult) -> None:
@@ -119,16 +113,16 @@ def test_a_row_that_breaks_two_checks_is_two_defects(result: RunResult) -> None:
 
 
 def test_braces_quotes_and_backticks_are_only_text(result: RunResult) -> None:
-    assert outcome_of(result, "quoted").defects == 1
-    assert outcome_of(result, "evaluated").defects == 1
-    assert {("quoted", 3), ("evaluated", 4)} <= {*found(result, "accounts")}
+    assert lakes.outcome_of(result, "quoted").defects == 1
+    assert lakes.outcome_of(result, "evaluated").defects == 1
+    assert {("quoted", 3), ("evaluated", 4)} <= {*lakes.found(result, "accounts")}
     (braces,) = (d for d in result.defects if d.constraint == "evaluated")
     assert braces.actual == {"say `{x}`": "{}"}
     assert braces.detail == f"length({SAY}) <> 2 is false"
 
 
 def test_a_table_may_refer_to_itself(result: RunResult) -> None:
-    assert found(result, "people") == [("boss", 4)]
+    assert lakes.found(result, "people") == [("boss", 4)]
     (orphan,) = (defect for defect in result.defects if defect.table == "people")
     assert orphan.index_key == {"boss": 99}
     assert orphan.detail == "boss=99 refers to no row of people"
@@ -137,12 +131,12 @@ def test_a_table_may_refer_to_itself(result: RunResult) -> None:
 def test_a_key_with_a_null_refers_to_nothing_and_parents_may_have_copies(
     result: RunResult,
 ) -> None:
-    assert found(result, "orders") == [("customer", 2)]
-    assert found(result, "customers") == [("not_null", None, 3), ("primary_key", "eu", 1)]
+    assert lakes.found(result, "orders") == [("customer", 2)]
+    assert lakes.found(result, "customers") == [("not_null", None, 3), ("primary_key", "eu", 1)]
 
 
 def test_nan_equals_nan_and_negative_zero_equals_zero(result: RunResult) -> None:
-    assert found(result, "sales") == [
+    assert lakes.found(result, "sales") == [
         ("one_sale", 1),
         ("one_sale", 5),
         ("rated", 3),
@@ -151,7 +145,7 @@ def test_nan_equals_nan_and_negative_zero_equals_zero(result: RunResult) -> None
 
 
 def test_without_parents_every_key_refers_to_no_row(result: RunResult) -> None:
-    assert found(result, "lonely") == [("of", 1), ("of", 2)]
+    assert lakes.found(result, "lonely") == [("of", 1), ("of", 2)]
 
 
 def test_a_table_without_rows_violates_nothing(result: RunResult) -> None:
@@ -164,10 +158,10 @@ def test_a_table_without_rows_violates_nothing(result: RunResult) -> None:
 def test_a_table_without_indexes_and_constraints_has_its_key_looked_at(
     catalog: Path, result: RunResult, spark: Any
 ) -> None:
-    assert found(result, "plain") == [("primary_key", 1)]
+    assert lakes.found(result, "plain") == [("primary_key", 1)]
     (repeated,) = (defect for defect in result.defects if defect.table == "plain")
     assert repeated.kind == "duplicate_primary_key"
     assert repeated.detail == "2 rows have this primary key"
-    if outcome_of(result, "primary_key", "plain").engine == "native":
-        assert check(catalog, spark, "plain").exit_code == 1
-        assert check(catalog, spark, "nobody").exit_code == 0
+    if lakes.outcome_of(result, "primary_key", "plain").engine == "native":
+        assert lakes.check(catalog, spark, "plain").exit_code == 1
+        assert lakes.check(catalog, spark, "nobody").exit_code == 0

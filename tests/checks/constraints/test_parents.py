@@ -12,17 +12,7 @@ from deltalake import write_deltalake
 
 from scrub.model.request import AsOf, Engine
 from scrub.model.result import RunResult, Status
-from tests.checks.constraints.lakes import (
-    FILES,
-    a_table,
-    check,
-    found,
-    outcome_of,
-    refers,
-    write_catalog,
-    write_table,
-    zero,
-)
+from tests.checks.constraints import lakes
 from tests.postgres_server import Database
 
 pytestmark = pytest.mark.spark
@@ -33,22 +23,22 @@ BOTH = [Engine.AUTO, Engine.SQL]
 
 
 def tables(**stores: str) -> dict[str, Any]:
-    orders = a_table(
+    orders = lakes.a_table(
         ORDERS,
         checks={"positive": "amount > 0"},
-        foreign_keys={"customer": refers("customers", "customer")},
+        foreign_keys={"customer": lakes.refers("customers", "customer")},
     )
-    both = {"customers": a_table(CUSTOMERS), "orders": orders}
+    both = {"customers": lakes.a_table(CUSTOMERS), "orders": orders}
     return {name: of | {"store": stores.get(name, "lake")} for name, of in both.items()}
 
 
 def write_orders(directory: Path) -> None:
-    write_table(directory, "orders", ORDERS, (1, 1, 1), (2, 9, 1), (3, None, 1), (4, 2, -1))
+    lakes.write_table(directory, "orders", ORDERS, (1, 1, 1), (2, 9, 1), (3, None, 1), (4, 2, -1))
 
 
 def assert_undecided(result: RunResult, undecided: int) -> None:
     """Nothing is called violated, and nothing is called clean."""
-    outcome = outcome_of(result, "customer")
+    outcome = lakes.outcome_of(result, "customer")
     assert outcome.status is Status.INCOMPLETE
     assert outcome.undecided == undecided
     assert outcome.counts == {}
@@ -60,16 +50,16 @@ def test_a_parent_that_cannot_be_read_leaves_rows_undecided(
     tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
     write_orders(tmp_path)
-    write_table(tmp_path, "customers", CUSTOMERS, (1,), (2,), (3,))
-    zero(tmp_path / "customers" / "1.parquet")
-    catalog = write_catalog(tmp_path, tables())
-    result = check(catalog, spark, "orders", engine=engine)
+    lakes.write_table(tmp_path, "customers", CUSTOMERS, (1,), (2,), (3,))
+    lakes.zero(tmp_path / "customers" / "1.parquet")
+    catalog = lakes.write_catalog(tmp_path, tables())
+    result = lakes.check(catalog, spark, "orders", engine=engine)
     assert_undecided(result, 1)
-    reason = outcome_of(result, "customer").reason or ""
+    reason = lakes.outcome_of(result, "customer").reason or ""
     assert reason.startswith("1 row refers to keys that may be in what was not read: 1 of 2 ")
     assert "customers/1.parquet" in reason
-    assert found(result, "orders") == [("positive", 4)]  # what needs no parent is looked at
-    alone = check(catalog, spark, "orders", engine=engine, constraints=("customer",))
+    assert lakes.found(result, "orders") == [("positive", 4)]  # what needs no parent is looked at
+    alone = lakes.check(catalog, spark, "orders", engine=engine, constraints=("customer",))
     assert alone.exit_code == 3
     assert alone.defects == ()
 
@@ -77,21 +67,21 @@ def test_a_parent_that_cannot_be_read_leaves_rows_undecided(
 @pytest.mark.parametrize("engine", BOTH)
 def test_no_file_of_the_parent_can_be_read(tmp_path: Path, spark: Any, engine: Engine) -> None:
     write_orders(tmp_path)
-    write_table(tmp_path, "customers", CUSTOMERS, (1,), (2,))
-    catalog = write_catalog(tmp_path, tables())
-    zero(tmp_path / "customers" / "0.parquet")
-    result = check(catalog, spark, "orders", engine=engine, constraints=("customer",))
+    lakes.write_table(tmp_path, "customers", CUSTOMERS, (1,), (2,))
+    catalog = lakes.write_catalog(tmp_path, tables())
+    lakes.zero(tmp_path / "customers" / "0.parquet")
+    result = lakes.check(catalog, spark, "orders", engine=engine, constraints=("customer",))
     assert result.exit_code == 3
     assert result.defects == ()
 
 
 def test_a_parent_that_is_not_there_costs_one_constraint(tmp_path: Path, spark: Any) -> None:
     write_orders(tmp_path)
-    result = check(write_catalog(tmp_path, tables()), spark, "orders")
-    outcome = outcome_of(result, "customer")
+    result = lakes.check(lakes.write_catalog(tmp_path, tables()), spark, "orders")
+    outcome = lakes.outcome_of(result, "customer")
     assert outcome.status is Status.INCOMPLETE
     assert "customers" in (outcome.reason or "")
-    assert found(result, "orders") == [("positive", 4)]
+    assert lakes.found(result, "orders") == [("positive", 4)]
 
 
 @pytest.fixture(scope="module")
@@ -111,16 +101,16 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime]:
     between = datetime.now(UTC)
     time.sleep(0.02)
     write_deltalake(str(directory / "customers"), pa.table({"id": [2]}), mode="append")
-    write_catalog(directory, tables(), {"lake": {"kind": "delta", "path": "."}})
+    lakes.write_catalog(directory, tables(), {"lake": {"kind": "delta", "path": "."}})
     return directory / "scrub.yaml", between
 
 
 def test_a_parent_newer_than_its_child_is_pinned_and_told(
     history: tuple[Path, datetime], spark: Any
 ) -> None:
-    result = check(history[0], spark, "orders")
+    result = lakes.check(history[0], spark, "orders")
     assert result.exit_code == 0
-    assert "refers to customers at version 1" in outcome_of(result, "customer").notes
+    assert "refers to customers at version 1" in lakes.outcome_of(result, "customer").notes
 
 
 def test_as_of_applies_to_the_parent(history: tuple[Path, datetime], spark: Any) -> None:
@@ -128,17 +118,17 @@ def test_as_of_applies_to_the_parent(history: tuple[Path, datetime], spark: Any)
     older = AsOf(relation="customers", version=0)
     for as_of in (older, AsOf(time=between)):
         for engine in BOTH if as_of is older else BOTH[:1]:
-            result = check(catalog, spark, "orders", engine=engine, as_of=(as_of,))
-            assert found(result, "orders") == [("customer", 2)]
-            assert "refers to customers at version 0" in outcome_of(result, "customer").notes
+            result = lakes.check(catalog, spark, "orders", engine=engine, as_of=(as_of,))
+            assert lakes.found(result, "orders") == [("customer", 2)]
+            assert "refers to customers at version 0" in lakes.outcome_of(result, "customer").notes
 
 
 def test_a_version_that_the_parent_does_not_have_is_no_violation(
     history: tuple[Path, datetime], spark: Any
 ) -> None:
     missing = AsOf(relation="customers", version=7)
-    result = check(history[0], spark, "orders", as_of=(missing,))
-    outcome = outcome_of(result, "customer")
+    result = lakes.check(history[0], spark, "orders", as_of=(missing,))
+    outcome = lakes.outcome_of(result, "customer")
     assert outcome.status is Status.INCOMPLETE
     assert "7" in (outcome.reason or "")
     assert (result.exit_code, result.defects) == (3, ())
@@ -163,11 +153,11 @@ def test_parent_and_child_may_live_in_different_stores(
     tmp_path: Path, spark: Any, shop: Database, in_server: tuple[str, ...]
 ) -> None:
     write_orders(tmp_path)
-    write_table(tmp_path, "customers", CUSTOMERS, (1,), (2,), (2,))
-    stores = FILES | {"shop": {"kind": "postgres", "url": shop.url}}
-    catalog = write_catalog(tmp_path, tables(**dict.fromkeys(in_server, "shop")), stores)
-    result = check(catalog, spark, "orders")
-    assert found(result, "orders") == [("customer", 2), ("positive", 4)]
+    lakes.write_table(tmp_path, "customers", CUSTOMERS, (1,), (2,), (2,))
+    stores = lakes.FILES | {"shop": {"kind": "postgres", "url": shop.url}}
+    catalog = lakes.write_catalog(tmp_path, tables(**dict.fromkeys(in_server, "shop")), stores)
+    result = lakes.check(catalog, spark, "orders")
+    assert lakes.found(result, "orders") == [("customer", 2), ("positive", 4)]
     assert not result.is_incomplete
     (orphan,) = (defect for defect in result.defects if defect.constraint == "customer")
     assert orphan.detail == "customer=9 refers to no row of customers"
@@ -178,7 +168,7 @@ def test_a_parent_of_another_store_that_cannot_be_reached_is_no_violation(
 ) -> None:
     write_orders(tmp_path)
     nowhere = "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"
-    stores = FILES | {"shop": {"kind": "postgres", "url": nowhere}}
-    catalog = write_catalog(tmp_path, tables(customers="shop"), stores)
-    result = check(catalog, spark, "orders", constraints=("customer",))
+    stores = lakes.FILES | {"shop": {"kind": "postgres", "url": nowhere}}
+    catalog = lakes.write_catalog(tmp_path, tables(customers="shop"), stores)
+    result = lakes.check(catalog, spark, "orders", constraints=("customer",))
     assert (result.exit_code, result.defects) == (3, ())
