@@ -17,7 +17,8 @@ nav li { display: inline-block; margin-right: 1rem; overflow-wrap: anywhere; }
 table { margin: .6rem 0; border-collapse: collapse; }
 th, td { padding: .3rem .6rem; border: 1px solid #c8ced6; text-align: left; vertical-align: top;
   overflow-wrap: anywhere; }
-th { background: #eef1f4; }
+th { background: #eef1f4; overflow-wrap: normal; }
+td th, td td:first-child { white-space: nowrap; } /* a heading or a kind is never cut in two */
 .badge { padding: 0 .3rem; background: #eef1f4; font-family: ui-monospace, monospace; }
 .succeeded, .failed, .raised { white-space: nowrap; }
 .succeeded { color: #12632b; font-weight: 600; }

@@ -4,6 +4,7 @@
 import math
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.checks.constraints.oracle import (
@@ -19,6 +20,26 @@ SECTIONS = 8
 INTEGERS = ["tinyint", "smallint", "int", "bigint"]
 
 Types = dict[str, str]
+
+
+def collect_trials(count: int, per_run: int) -> list[ConstraintTrial]:
+    """As many trials as hypothesis draws; as many run together, since each Spark job costs."""
+    collected: list[ConstraintTrial] = []
+
+    @settings(
+        max_examples=count,
+        phases=[Phase.generate],
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def draw(data: st.DataObject) -> None:
+        collected.append(data.draw(constraint_trials(len(collected) % per_run)))
+
+    draw()
+    return collected[:count]
 
 
 @st.composite

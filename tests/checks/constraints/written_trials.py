@@ -34,14 +34,14 @@ def write_trials(batch: list[ConstraintTrial], directory: Path, database: Databa
     held: dict[str, list[Row]] = {}
     with database.connect() as connection:
         for number, trial in enumerate(batch):
-            for name, of_table in _with_parents(f"t{number}", trial).items():
+            for name, of_table in with_parents(f"t{number}", trial).items():
                 write_rows(directory / name, of_table.types, of_table.rows)
                 tables[name] = described(of_table, name)
                 of_server = replace(of_table, types=_types_of_server(of_table.types))
                 in_server = f"p{name[1:]}"
                 insert_rows(connection, in_server, of_server.types, of_server.rows)
                 tables[in_server] = described(of_server, in_server, "shop")
-            for name, of_table in _with_parents(f"t{number}", as_pairs(trial)).items():
+            for name, of_table in with_parents(f"t{number}", as_pairs(trial)).items():
                 in_pairs = f"k{name[1:]}"
                 kv = {"layout": "kv", "table_id": 100 + len(held)}
                 tables[in_pairs] = described(of_table, in_pairs) | kv
@@ -57,7 +57,8 @@ def write_trials(batch: list[ConstraintTrial], directory: Path, database: Databa
     return catalog
 
 
-def _with_parents(name: str, trial: ConstraintTrial) -> dict[str, ConstraintTrial]:
+def with_parents(name: str, trial: ConstraintTrial) -> dict[str, ConstraintTrial]:
+    """A trial and the parents of its foreign keys, by the names of their tables."""
     parents = [r.parent for r in trial.foreign_keys.values() if r.parent is not None]
     return {name: trial} | {
         parent.name: ConstraintTrial(parent.types, list(parent.types), parent.rows)
