@@ -11,6 +11,7 @@ class PageSeen:
     """A page as a reader sees it."""
 
     text: str
+    rows: list[list[str]]  # the cells of every row of every table
     requests: list[str] = field(default_factory=list)
     console: list[str] = field(default_factory=list)
     cut_words: list[str] = field(default_factory=list)  # headings of tables that do not fit
@@ -24,6 +25,10 @@ _CUT_HEADINGS = """
   const lines = new Set([...range.getClientRects()].map(r => Math.round(r.top))).size;
   return lines > th.innerText.trim().split(/\\s+/).length;
 }).map(th => th.innerText)
+"""
+_ROWS = """
+() => [...document.querySelectorAll('tr')].map(
+  tr => [...tr.children].map(cell => cell.innerText.trim()))
 """
 _IS_WIDE = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
@@ -47,6 +52,7 @@ def open_pages(site: Path, width: int = 1200) -> dict[str, PageSeen]:
             page.goto(file.resolve().as_uri())
             seen[file.relative_to(site).as_posix()] = PageSeen(
                 page.inner_text("body"),
+                page.evaluate(_ROWS),
                 requests,
                 console,
                 page.evaluate(_CUT_HEADINGS),

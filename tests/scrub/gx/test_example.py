@@ -8,6 +8,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
@@ -16,13 +17,16 @@ from tests.scrub.gx.recorded import OF_THIS_MACHINE, Recorder
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "great_expectations"
 SITE = Path("gx", "uncommitted", "data_docs", "local_site")
+OF_MISSING = ["status='open'", "absent"]
+OF_VIOLATION = ["amount >= 0 is false"]
 LOAD = """
 import great_expectations as gx
 import scrub.gx.expectations
 from scrub.gx.suites import load_suite
 
 context = gx.get_context(mode="file", project_root_dir=".")
-print("loaded", *(one.expectation_type for one in load_suite(context, "orders").expectations))
+for name in ("orders", "first"):
+    print(name, *(one.expectation_type for one in load_suite(context, name).expectations))
 """
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -98,19 +102,20 @@ def test_the_check_and_the_export_of_the_readme_run(project: Project) -> None:
 
 
 def test_the_suite_loads_in_a_new_process_with_all_expectations(project: Project) -> None:
-    """The one that the export has put in the place of the first."""
-    stored = project.directory / "gx" / "expectations" / "orders.json"
-    expected = [one["type"] for one in json.loads(stored.read_text())["expectations"]]
+    """The one of `validate.py`, and the one that the export has put in its place."""
+    suites = project.directory / "gx" / "expectations"
+    exported = json.loads((suites / "orders.json").read_text())["expectations"]
+    first = _first_suite(project)
+    assert (len(first), len(exported)) == (4, 6)
+    (suites / "first.json").write_text(json.dumps({"name": "first", "expectations": first}))
     done = project.recorder.run(["python", "-c", LOAD], project.directory)
-    assert done.stdout.split() == ["loaded", *expected], done.stderr
-    made = [one["type"] for one in _first_suite(project)]
-    stored.write_text(json.dumps({"name": "orders", "expectations": _first_suite(project)}))
-    done = project.recorder.run(["python", "-c", LOAD], project.directory)
-    assert done.stdout.split() == ["loaded", *made], done.stderr
-    assert len(made) == 4
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["orders", *(one["type"] for one in exported)],
+        ["first", *(one["type"] for one in first)],
+    ], done.stderr
 
 
-def _first_suite(project: Project) -> list[dict[str, object]]:
+def _first_suite(project: Project) -> list[dict[str, Any]]:
     """The expectations of `validate.py`, as the results of its last run hold them."""
     results = sorted((project.directory / "gx" / "uncommitted" / "validations").rglob("*.json"))
     document = json.loads(results[-1].read_text())
@@ -132,16 +137,13 @@ def test_data_docs_open_in_a_browser_and_load_nothing(project: Project, site: Pa
     assert len(validations) == runs
     for page in validations:
         assert not page.wider_than_the_window
-        lines = [line.split("\t") for line in page.text.splitlines()]
         missing, violation = (
-            next(cells for cells in lines if cells[0].strip() == kind)
+            next(cells for cells in page.rows if cells[0] == kind)
             for kind in ("missing_secondary_index", "check_violation")
         )
-        assert "id=42" in missing
-        assert "customer_id=8, id=42" in missing
-        assert "id=77" in violation
-        assert "amount='-77.00'" in violation
-        statuses = [cells[0] for cells in lines if cells[0] in ("failed", "succeeded")]
+        assert missing[1:] == ["by_customer", "id=42", "customer_id=8, id=42", *OF_MISSING]
+        assert violation[1:] == ["amount_not_negative", "id=77", "amount='-77.00'", *OF_VIOLATION]
+        statuses = [cells[0] for cells in page.rows if cells[0] in ("failed", "succeeded")]
         assert sorted(statuses) == ["failed"] * 2 + ["succeeded"] * (2 if site == SITE else 1)
 
 
