@@ -14,7 +14,10 @@ import sys
 from scrub.cli import main
 
 for line in sys.argv[2:]:
-    code = main.run(line.split())
+    try:
+        code = main.run(line.split())
+    except SystemExit as ended:
+        code = ended.code
     heavy = [name for name in sys.argv[1].split(",") if name in sys.modules]
     print("ran", line, code, *heavy, file=sys.stderr)
 """
