@@ -37,6 +37,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     session.stop()
 
 
+@pytest.fixture
+def light_spark(spark: "SparkSession") -> Iterator["SparkSession"]:
+    """Plans of tiny tables run once: adapting them costs more than running them."""
+    settings_for_tiny_tables = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }
+    before = {key: spark.conf.get(key) for key in settings_for_tiny_tables}
+    for key, value in settings_for_tiny_tables.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
 @pytest.fixture(params=["true", "false"], ids=["ansi", "legacy"])
 def ansi_mode(request: pytest.FixtureRequest, spark: "SparkSession") -> Iterator[str]:
     """Both of Spark's ideas of what a failing expression does."""

@@ -17,6 +17,7 @@ EXAMPLES_MAX = 20
 INDEX, PHYSICAL, CONSTRAINT = "index", "physical", "constraint"
 
 BOOLEAN_ONLY, BASIC, SUMMARY, COMPLETE = "BOOLEAN_ONLY", "BASIC", "SUMMARY", "COMPLETE"
+_NOTHING = ("", "-")  # the cells of a report where a defect has no such thing
 _COVERAGE = (
     *("check", "index", "constraint", "status", "reason", "rows", "entries", "undecided"),
     *("unnamed", "counts", "engine", "notes", "ignored_columns"),
@@ -181,9 +182,13 @@ def _example(defect: Defect) -> dict[str, Any]:
 
 
 def _failing(run: RunResult) -> dict[str, Any]:
-    """The defects as a table of text, as every report shows them."""
+    """The defects as a table of text, as every report shows them, without columns of nothing."""
     grid = defects_grid(run)
-    return {"columns": list(grid.headers), "rows": [list(row) for row in grid.rows]}
+    told = [n for n in range(len(grid.headers)) if any(row[n] not in _NOTHING for row in grid.rows)]
+    return {
+        "columns": [grid.headers[n] for n in told],
+        "rows": [[row[n] for n in told] for row in grid.rows],
+    }
 
 
 def _coverage(outcome: CheckOutcome) -> dict[str, Any]:

@@ -18,7 +18,7 @@ table { margin: .6rem 0; border-collapse: collapse; }
 th, td { padding: .3rem .6rem; border: 1px solid #c8ced6; text-align: left; vertical-align: top;
   overflow-wrap: anywhere; }
 th { background: #eef1f4; overflow-wrap: normal; }
-td table td:first-child { white-space: nowrap; } /* the kind of a defect */
+td th, td td:first-child { white-space: nowrap; } /* a heading or a kind is never cut in two */
 .badge { padding: 0 .3rem; background: #eef1f4; font-family: ui-monospace, monospace; }
 .succeeded, .failed, .raised { white-space: nowrap; }
 .succeeded { color: #12632b; font-weight: 600; }

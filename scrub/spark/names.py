@@ -14,6 +14,7 @@ def quoted(name: str) -> str:
 
 def named(name: str) -> "Column":
     """The column of exactly this name."""
-    from pyspark.sql import functions as F  # not above: what only quotes names needs no Spark
+    # Not above: whoever only quotes names, as `scrub gx export` does, needs no Spark.
+    from pyspark.sql import functions as F
 
     return F.col(quoted(name))

@@ -4,7 +4,6 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,21 +55,6 @@ def catalogs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, list[
         collected[at : at + TABLES_PER_RUN] for at in range(0, len(collected), TABLES_PER_RUN)
     ]
     return [(write_trials(batch, tmp_path_factory.mktemp("trials")), batch) for batch in batches]
-
-
-@pytest.fixture
-def light_spark(spark: Any) -> Iterator[Any]:
-    """Plans of tiny tables run once: adapting them costs more than running them."""
-    settings_for_tiny_tables = {
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-    }
-    before = {key: spark.conf.get(key) for key in settings_for_tiny_tables}
-    for key, value in settings_for_tiny_tables.items():
-        spark.conf.set(key, value)
-    yield spark
-    for key, value in before.items():
-        spark.conf.set(key, value)
 
 
 def found_in(result: RunResult, table: str) -> Counter[tuple[str, str, str]]:

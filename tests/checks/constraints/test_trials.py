@@ -4,7 +4,6 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,36 +16,22 @@ from scrub.model.request import CheckRequest, Engine
 from scrub.model.result import RunResult, Status
 from tests.checks.constraints.oracle import ConstraintTrial, Found, oracle
 from tests.checks.constraints.pair_trials import as_pairs
-from tests.checks.constraints.trials import TABLES_PER_RUN, collect_trials
+from tests.checks.constraints.trials import collect_trials
 from tests.checks.constraints.written_trials import write_trials
 from tests.postgres_server import Database
 
 TABLES = int(os.environ.get("SCRUB_TRIALS", "5"))  # of eight sections each
+TABLES_PER_RUN = 5
 EVERY_DEFECT = 1_000_000
 
 
 @pytest.fixture(scope="module")
 def trials() -> list[ConstraintTrial]:
-    collected = collect_trials(TABLES)
+    collected = collect_trials(TABLES, TABLES_PER_RUN)
     kinds = Counter(kind for trial in collected for kind, *_ in oracle(trial).elements())
     assert len(kinds) == 5, kinds
     assert min(kinds.values()) > TABLES, f"hardly anything is violated: {kinds}"
     return collected
-
-
-@pytest.fixture
-def light_spark(spark: Any) -> Iterator[Any]:
-    """Plans of tiny tables run once: adapting them costs more than running them."""
-    settings_for_tiny_tables = {
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-    }
-    before = {key: spark.conf.get(key) for key in settings_for_tiny_tables}
-    for key, value in settings_for_tiny_tables.items():
-        spark.conf.set(key, value)
-    yield spark
-    for key, value in before.items():
-        spark.conf.set(key, value)
 
 
 def found_in(result: RunResult, table: str) -> Found:

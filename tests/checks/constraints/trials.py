@@ -17,14 +17,13 @@ from tests.checks.trials import ARROW, NAMES, POOLS, Row
 
 SECTIONS = 8
 """Each table holds as many small ones, told apart by the column `section` of most of its keys."""
-TABLES_PER_RUN = 5
 INTEGERS = ["tinyint", "smallint", "int", "bigint"]
 
 Types = dict[str, str]
 
 
-def collect_trials(count: int) -> list[ConstraintTrial]:
-    """As many trials as hypothesis draws; run together, since each Spark job costs its start."""
+def collect_trials(count: int, per_run: int) -> list[ConstraintTrial]:
+    """As many trials as hypothesis draws; as many run together, since each Spark job costs."""
     collected: list[ConstraintTrial] = []
 
     @settings(
@@ -37,7 +36,7 @@ def collect_trials(count: int) -> list[ConstraintTrial]:
     )
     @given(st.data())
     def draw(data: st.DataObject) -> None:
-        collected.append(data.draw(constraint_trials(len(collected) % TABLES_PER_RUN)))
+        collected.append(data.draw(constraint_trials(len(collected) % per_run)))
 
     draw()
     return collected[:count]

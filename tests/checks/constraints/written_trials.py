@@ -58,6 +58,7 @@ def write_trials(batch: list[ConstraintTrial], directory: Path, database: Databa
 
 
 def with_parents(name: str, trial: ConstraintTrial) -> dict[str, ConstraintTrial]:
+    """A trial and the parents of its foreign keys, by the names of their tables."""
     parents = [r.parent for r in trial.foreign_keys.values() if r.parent is not None]
     return {name: trial} | {
         parent.name: ConstraintTrial(parent.types, list(parent.types), parent.rows)
