@@ -10,6 +10,9 @@ WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # two minutes, and the classes that Spark loads, so that each of its many starts is shorter.
 COMPILE := $(BIN)/python -c 'from scrub.app.prepare import compile_loops; compile_loops()'
 GATHER := $(BIN)/python -c 'from scrub.app.prepare import gather_classes; gather_classes()'
+# Where this variable is set, Python compiles every module anew in each of the hundreds of processes
+# that tests start.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help setup java chromium demo lint compiled gathered check test fuzz torture bench lock clean
