@@ -22,6 +22,7 @@ from scrub.stores.postgres.connections import (
     server_message,
     what_to_do,
 )
+from scrub.stores.postgres.endless_times import restored
 from scrub.stores.postgres.shared_snapshot import read_at
 from scrub.stores.unreadable import UnreadableSplit
 
@@ -93,7 +94,7 @@ class PostgresSplitReader:
         try:
             arrays = [
                 array if array.type == to_arrow(column.type) else array.cast(to_arrow(column.type))
-                for array, column in zip(batch.columns, self.columns, strict=True)
+                for array, column in zip(map(restored, batch.columns), self.columns, strict=True)
             ]
         except pa.ArrowException as error:
             raise UnreadableSplit(

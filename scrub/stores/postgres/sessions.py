@@ -21,6 +21,7 @@ from scrub.stores.postgres.connections import (
     server_message,
     what_to_do,
 )
+from scrub.stores.postgres.endless_times import restored
 from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
 
@@ -104,7 +105,8 @@ def stream(
 
 def _converted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     try:
-        return batch.rename_columns(schema.names).cast(schema)
+        arrays = list(map(restored, batch.columns))
+        return pa.RecordBatch.from_arrays(arrays, schema.names).cast(schema)
     except pa.ArrowInvalid as error:
         raise StoreUnavailable(f"a value does not fit its type: {server_message(error)}") from error
 
