@@ -34,10 +34,17 @@ class RowConstraint(TableCheck):
 
     finds = tuple(DEFECT_KINDS.values())
 
-    def __init__(self, table: Table, constraint: Constraint, probe: TableLook | None = None):
+    def __init__(
+        self,
+        table: Table,
+        constraint: Constraint,
+        probe: TableLook | None = None,
+        undecided: tuple[Column, ...] = (),
+    ):
         self.name = riding_name(table, constraint)
         self.constraint = constraint
         self.probe = probe  # of a foreign key, which looks for its values among held keys
+        self.undecided = undecided  # columns of which an infinite time leaves a row undecided
 
     def columns(self, table: Table) -> tuple[str, ...]:
         return judged_columns(table, self.constraint)
@@ -63,6 +70,10 @@ class RowConstraint(TableCheck):
             kind = DefectKind.NULL_VIOLATION
             return [SqlFault(n, kind, named(n).isNull(), null_fault(n)) for n in names]
         condition = F.coalesce(~F.expr(self.constraint.condition), F.lit(False))
+        if self.undecided:
+            from checks.constraints.endless_times import is_endless
+
+            condition = F.when(is_endless(self.undecided), F.lit(False)).otherwise(condition)
         detail, kind = is_false(self.constraint), DefectKind.CHECK_VIOLATION
         return [SqlFault(self.constraint.name, kind, condition, detail, self.shown(table))]
 

@@ -11,10 +11,13 @@ from typing import TypeVar
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
 from checks.columns.diagnosis import raising_row
 from checks.columns.fault_naming import in_order, to_defect
 from checks.columns.sql_looks import SqlLook
+from checks.constraints.endless_times import computed_times, endless_rows, is_endless
+from checks.constraints.plan import judged_columns
 from checks.constraints.rows import RowConstraint
 from checks.constraints.spark_rows import RowFrames
 from checks.constraints.violations import Violations
@@ -27,6 +30,7 @@ from scrub.errors import StoreUnavailable
 from scrub.model.constraint import Constraint
 from scrub.model.defect import Defect, DefectKind
 from scrub.spark.failures import SessionEnded
+from scrub.stores.constraints import ConstraintStore
 
 Answer = TypeVar("Answer")
 
@@ -59,8 +63,7 @@ class RowsBySql:
         return [found for one in constraints for found in self.look([one])]
 
     def _count(self, constraints: Sequence[Constraint]) -> list[Violations]:
-        table = self.relation.table.table
-        checks = [RowConstraint(table, one) for one in constraints]
+        checks = [self._check(one) for one in constraints]
         look = self._look(checks)
         (counted,) = self._over(look, lambda rows: self.reading.jobs.rows(look.counted(rows)))
         faults = look.as_faults(counted)
@@ -71,9 +74,27 @@ class RowsBySql:
             violations.count(sum(n for of, n in faults.counts.items() if _is_of(of, check)))
             if lost := self.rows.not_read:
                 violations.give_up(lost)
+            if check.undecided and (rows := self._endless_rows(check, look)):
+                violations.give_up(endless_rows(rows, check.undecided))
             violations.name = _naming(self, check)
             found.append(violations)
         return found
+
+    def _check(self, constraint: Constraint) -> RowConstraint:
+        table = self.relation.table.table
+        store = self.reading.stores[self.relation.side.facts.store]
+        if not isinstance(store, ConstraintStore):  # only databases have infinite times
+            return RowConstraint(table, constraint)
+        names = judged_columns(table, constraint)
+        return RowConstraint(table, constraint, undecided=computed_times(table, constraint, names))
+
+    def _endless_rows(self, check: RowConstraint, look: SqlLook) -> int:
+        looked_at = is_looked_at(self.relation.table.where)
+        counted = F.count_if(is_endless(check.undecided))
+        (row,) = self._over(
+            look, lambda rows: self.reading.jobs.rows(rows.where(looked_at).agg(counted))
+        )
+        return int(row[0])
 
     def named(self, check: RowConstraint, limit: int | None) -> Iterator[Defect]:
         """The violations of one constraint."""
@@ -111,7 +132,7 @@ class RowsBySql:
         if not isinstance(error, PySparkException) or isinstance(error, SessionEnded):
             return reason_for(error, redact)
         table = self.relation.table.table
-        look = self._look([RowConstraint(table, constraint)])
+        look = self._look([self._check(constraint)])
         values = [fault.condition for fault in look.faults]
         looked_at, collect = is_looked_at(self.relation.table.where), self.reading.jobs.rows
         try:

@@ -17,6 +17,7 @@ _CHARACTER = (
 )
 _BYTE = 2  # digits
 _FIRST_YEAR, _LAST_YEAR = 1, 9999
+_DAY_SECONDS, _HOUR_SECONDS, _MINUTE_SECONDS, _SECOND_MICROS = 86_400, 3_600, 60, 1_000_000
 
 
 def as_text(column: Column, column_type: ColumnType) -> Column:
@@ -34,7 +35,8 @@ def as_text(column: Column, column_type: ColumnType) -> Column:
 def as_told_text(column: Column, column_type: ColumnType) -> Column:
     """The same as `scrub.codec.arrow_text` tells it, also of values that cannot be.
 
-    Bytes that are not UTF-8 are spelled out, and a date outside the calendar is a number of days.
+    Bytes that are not UTF-8 are spelled out, and outside the calendar a date is a number of days
+    and a time one of microseconds.
     """
     text = as_text(column, column_type)
     match column_type.name:
@@ -44,8 +46,20 @@ def as_told_text(column: Column, column_type: ColumnType) -> Column:
             days = F.concat(F.unix_date(column).cast("string"), F.lit(" days"))
             is_shown = F.year(column).between(_FIRST_YEAR, _LAST_YEAR)
             return F.when(is_shown, text).otherwise(days)
+        case TypeName.TIMESTAMP_NTZ:
+            is_shown = F.year(column).between(_FIRST_YEAR, _LAST_YEAR)
+            return F.when(is_shown, text).otherwise(_micros(column))
         case _:
             return text
+
+
+def _micros(wall_clock: Column) -> Column:
+    """As many since 1970; as decimals, because a whole day may begin before the first one."""
+    day = F.unix_date(wall_clock.cast("date")).cast("decimal(12,0)") * _DAY_SECONDS
+    seconds = day + F.hour(wall_clock) * _HOUR_SECONDS + F.minute(wall_clock) * _MINUTE_SECONDS
+    of_minute = F.extract(F.lit("SECOND"), wall_clock)
+    micros = (seconds + of_minute) * _SECOND_MICROS
+    return F.concat(micros.cast("decimal(20,0)").cast("string"), F.lit(" us"))
 
 
 def _spelled_out(text: Column) -> Column:

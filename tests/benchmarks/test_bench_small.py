@@ -13,7 +13,8 @@ from benchmarks.lines import LINES
 from tests.small_session import interpreting_plans
 
 ROOT = Path(__file__).parent.parent.parent
-NOT_IN_THE_SUITE = {"huge", "growth", "datacompy"}  # each takes longer than all the others
+# Each takes longer than most others, or starts Spark twice to measure its memory.
+NOT_IN_THE_SUITE = {"huge", "growth", "constraint-memory", "datacompy"}
 
 
 @pytest.mark.slow

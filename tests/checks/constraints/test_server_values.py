@@ -53,26 +53,14 @@ def endless(database: Database, tmp_path: Path, **more: Any) -> Path:
 
 
 @pytest.mark.parametrize("engine", BOTH)
-def test_infinite_times_are_later_or_earlier_than_all_others(
+def test_infinite_dates_are_later_or_earlier_than_all_others(
     database: Database, tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    checks = {
-        "late_d": "d >= date '2000-01-01'",
-        "late_t": "t >= timestamp '2000-01-01 00:00:00'",
-        "early_d": "d <= date '2030-01-01'",
-        "late_n": "n >= timestamp_ntz '2000-01-01 00:00:00'",
-        "early_n": "n <= timestamp_ntz '2030-01-01 00:00:00'",
-    }
+    checks = {"late_d": "d >= date '2000-01-01'", "early_d": "d <= date '2030-01-01'"}
     catalog = endless(database, tmp_path, checks=checks)
     result = check(catalog, spark, "ends", engine=engine)
-    assert [outcome_of(result, name).reason for name in checks] == [None] * 5
-    assert found(result, "ends") == [
-        ("early_d", 1),
-        ("early_n", 1),
-        ("late_d", 2),
-        ("late_n", 2),
-        ("late_t", 2),
-    ]
+    assert [outcome_of(result, name).reason for name in checks] == [None, None]
+    assert found(result, "ends") == [("early_d", 1), ("late_d", 2)]
 
 
 def test_infinite_times_are_keys_with_one_id_in_every_engine(
@@ -101,12 +89,18 @@ def test_infinite_times_are_keys_with_one_id_in_every_engine(
 def test_what_only_spark_computes_is_not_decided_of_infinite_times(
     database: Database, tmp_path: Path, spark: Any, engine: Engine
 ) -> None:
-    checks = {"known_year": "year(d) < 2030", "odd": "n + interval 1 day > n", "plain": "id > 1"}
+    checks = {
+        "known_year": "year(d) < 2030",
+        "odd": "n + interval 1 day > n",
+        "late": "t >= timestamp '2000-01-01 00:00:00'",
+        "plain": "id > 1",
+    }
     catalog = endless(database, tmp_path, checks=checks)
     result = check(catalog, spark, "ends", engine=engine)
     assert found(result, "ends") == [("plain", 1)]
-    for name in ("known_year", "odd"):
-        assert "infinity" in str(outcome_of(result, name).reason)
+    for name, column in (("known_year", "d"), ("odd", "n"), ("late", "t")):
+        reason = f"2 rows hold infinity in {column}, for which Spark cannot evaluate the condition"
+        assert outcome_of(result, name).reason == reason
 
 
 @pytest.mark.parametrize("kind", ["numeric(10,2)", "numeric"])

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from scrub.stores.postgres.pinned import PinnedRelation
 from scrub.stores.postgres.sessions import ask, stream
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot
 
+_MANY_DIGITS = Context(prec=200_000)  # more than a number of the server can have
 _COPIES = {"copies": ColumnType(TypeName.BIGINT)}
 
 
@@ -110,8 +112,34 @@ class PostgresConstraintReader:
             order = [f"s.p{n} NULLS FIRST" for n in range(len(rows.primary_key))]
             order += [f"s.{name}" for name in columns if name.startswith("k")]
             sent += f" ORDER BY {', '.join(order)} LIMIT {int(limit)}"
-        schema = pa.schema([(name, to_arrow(of)) for name, of in columns.items()])
-        return stream(self.conninfo, self.snapshot, sent, schema, READ_STORED_ROWS)
+        schema = pa.schema([(name, _sent_type(of)) for name, of in columns.items()])
+        for batch in stream(self.conninfo, self.snapshot, sent, schema, READ_STORED_ROWS):
+            yield pa.RecordBatch.from_arrays(
+                [_in_scale(batch.column(name), of) for name, of in columns.items()],
+                names=list(columns),
+            )
+
+
+def _sent_type(of: ColumnType) -> pa.DataType:
+    """Decimals as text: the server has some that no decimal of Arrow can hold, NaN among them."""
+    return pa.string() if of.name is TypeName.DECIMAL else to_arrow(of)
+
+
+def _in_scale(array: Any, of: ColumnType) -> Any:
+    """Decimals with as many digits as the catalog says; what is more or none stays as it is."""
+    if of.name is not TypeName.DECIMAL:
+        return array
+    unit = Decimal(1).scaleb(-of.scale)
+    texts = [None if text is None else _rounded(text, unit) for text in array.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
+def _rounded(text: str, unit: Decimal) -> str:
+    value = Decimal(text)
+    if not value.is_finite():
+        return text
+    rounded = value.quantize(unit, context=_MANY_DIGITS)
+    return format(rounded, "f") if rounded == value else text
 
 
 def _types(letter: str, terms: Sequence[ColumnTerm]) -> dict[str, ColumnType]:
