@@ -8,7 +8,6 @@ from reports.context import NO_CONTEXT, ReportContext
 from reports.escaping import markdown
 from reports.grids import Grid, checks_grid, defects_grid
 from reports.redaction import redact_result
-from reports.standing import gone_lines, reason_lines
 from scrub.model.result import RunResult, TableResult
 
 
@@ -22,12 +21,8 @@ def render(result: RunResult, *, redact: bool = False, context: ReportContext = 
         sections += ["## Defects", _table(defects_grid(result, context))]
     if hidden := summary.hidden_defects(result):
         sections.append(markdown(hidden))
-    sections += _list("Not checked", summary.not_looked_at(result))
-    if context.verdict is not None:
-        sections += _list("Gate", reason_lines(context.verdict))
-        sections += _list("Gone", gone_lines(context.verdict))
-    sections += _list("Notes", summary.coverage_notes(result))
-    sections += _list("What to do", summary.remedies(result))
+    for title, lines in summary.lists(result, context.verdict):
+        sections += _list(title, lines)
     return "\n\n".join(sections) + "\n"
 
 

@@ -11,7 +11,6 @@ from reports.escaping import printable
 from reports.grids import Grid, checks_grid, defects_grid
 from reports.quantities import size
 from reports.redaction import redact_result
-from reports.standing import gone_lines, reason_lines
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult, TableResult
 
@@ -24,12 +23,8 @@ def render(result: RunResult, *, redact: bool = False, context: ReportContext = 
         sections.append("Defects\n" + _table(defects_grid(result, context)))
     if hidden := summary.hidden_defects(result):
         sections.append(hidden)
-    sections += _list("Not checked", summary.not_looked_at(result))
-    if context.verdict is not None:
-        sections += _list("Gate", reason_lines(context.verdict))
-        sections += _list("Gone", gone_lines(context.verdict))
-    sections += _list("Notes", summary.coverage_notes(result))
-    sections += _list("What to do", summary.remedies(result))
+    for title, lines in summary.lists(result, context.verdict):
+        sections += _list(title, lines)
     sections.append(summary.closing_line(result, context.verdict))
     return "\n\n".join(sections) + "\n"
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Summarises a result: its status in words, its size, and what was not checked."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from reports.escaping import column_name, printable
 from reports.gaps import gaps, outcome_name
 from reports.quantities import count, counted, rate
-from reports.standing import decision_line
+from reports.standing import decision_line, gone_lines, reason_lines
 from reports.truncation import truncate
 from scrub.model.gate import Verdict
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
@@ -74,6 +74,16 @@ def remedies(result: RunResult) -> Iterator[str]:
     """One line for everything to be done about what was found, however many checks ask for it."""
     found = [printable(remedy) for outcome in result.outcomes for remedy in outcome.remedies]
     yield from dict.fromkeys(found)
+
+
+def lists(result: RunResult, verdict: Verdict | None) -> Iterator[tuple[str, Iterable[str]]]:
+    """What a report says below its tables: titles, and the lines of each."""
+    yield "Not checked", not_looked_at(result)
+    if verdict is not None:
+        yield "Gate", reason_lines(verdict)
+        yield "Gone", gone_lines(verdict)
+    yield "Notes", coverage_notes(result)
+    yield "What to do", remedies(result)
 
 
 def exit_meaning(result: RunResult) -> str:
