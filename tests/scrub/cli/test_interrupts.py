@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,15 @@ class Command:
         return found
 
     def wait_for_child(self, name: str) -> None:
-        until(lambda: any(p.name() == name for p in self.living if p.pid != self.process.pid))
+        until(lambda: name in self._names_of_children())
+
+    def _names_of_children(self) -> list[str]:
+        found = []
+        for process in self.living:
+            with suppress(psutil.NoSuchProcess):  # it may end meanwhile
+                if process.pid != self.process.pid:
+                    found.append(process.name())
+        return found
 
     def send(self, number: int) -> None:
         self.process.send_signal(number)

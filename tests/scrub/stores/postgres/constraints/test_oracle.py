@@ -29,10 +29,10 @@ KEYS = st.lists(st.sampled_from(["word", "rate", "price"]), min_size=1, max_size
 
 
 def same(value: Any) -> Any:
-    """Equal values as one value."""
+    """Equal values as one value; numbers of many digits as text, as they are sent."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
-    return value.normalize() if isinstance(value, Decimal) else value
+    return f"{value:.2f}" if isinstance(value, Decimal) else value
 
 
 def of(row: Row, names: list[str]) -> Row:
