@@ -24,7 +24,7 @@ from reports.remarks import (
 from reports.rules import RULES
 from reports.standing import waiver_words
 from scrub import __version__
-from scrub.model.defect import DefectKind
+from scrub.model.defect import CONSTRAINT_KINDS, DefectKind
 from scrub.model.gate import JudgedDefect, Standing
 from scrub.model.result import RunResult
 
@@ -71,14 +71,18 @@ def _driver() -> records.Record:
                 "name": "".join(word.capitalize() for word in kind.split("_")),
                 "shortDescription": {"text": RULES[kind]},
                 "fullDescription": {"text": RULES[kind]},
-                "help": {
-                    "text": f"`scrub repair` and docs/defects.md say what to do about {kind}."
-                },
+                "help": {"text": _help(kind)},
                 "defaultConfiguration": {"level": "error"},
             }
             for kind in DefectKind
         ],
     }
+
+
+def _help(kind: DefectKind) -> str:
+    if kind in CONSTRAINT_KINDS:
+        return f"No repair knows which row is right; docs/constraints.md says what {kind} means."
+    return f"`scrub repair` previews what it would do about {kind}; docs/defects.md explains it."
 
 
 def _invocation(result: RunResult, context: ReportContext, *, shown: int) -> records.Record:

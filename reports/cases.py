@@ -15,6 +15,8 @@ from scrub.model.defect import Defect
 from scrub.model.gate import JudgedDefect
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
+Found = tuple[Defect, JudgedDefect | None]
+
 
 class Ending(StrEnum):
     """How a test case ends."""
@@ -39,9 +41,7 @@ class Case:
 
 def cases(result: RunResult, table: TableResult, context: ReportContext) -> Iterator[Case]:
     """A case for each check of a table, in its order."""
-    judged = context.judged()
-    for outcome, defects in zip(table.checks, _by_check(result, table), strict=True):
-        found = [(defect, judged.get(defect.id)) for defect in defects]
+    for outcome, found in zip(table.checks, _by_check(result, table, context), strict=True):
         ending, message = _ending(outcome, found, context)
         yield Case(
             table=printable(table.table),
@@ -66,7 +66,7 @@ def decision_ending(exit_code: int) -> Ending:
 
 def _ending(
     outcome: CheckOutcome,
-    found: list[tuple[Defect, JudgedDefect | None]],
+    found: list[Found],
     context: ReportContext,
 ) -> tuple[Ending, str]:
     passed = context.verdict is not None and context.verdict.exit_code == 0
@@ -91,7 +91,7 @@ def _of_forgiven(outcome: CheckOutcome, gate_passed: bool) -> Ending:
 
 def _has_failing(
     outcome: CheckOutcome,
-    found: list[tuple[Defect, JudgedDefect | None]],
+    found: list[Found],
     context: ReportContext,
 ) -> bool:
     if context.verdict is None or outcome.unnamed or any(is_failing(one) for _, one in found):
@@ -111,7 +111,7 @@ def _counts(outcome: CheckOutcome) -> str:
     return ", ".join(counts)
 
 
-def _lines(outcome: CheckOutcome, found: list[tuple[Defect, JudgedDefect | None]]) -> Iterator[str]:
+def _lines(outcome: CheckOutcome, found: list[Found]) -> Iterator[str]:
     if outcome.status is not Status.DEFECTIVE:
         return
     for defect, judged in found:
@@ -123,16 +123,16 @@ def _lines(outcome: CheckOutcome, found: list[tuple[Defect, JudgedDefect | None]
         yield f"incomplete: {printable(truncate(outcome.reason or 'some are undecided'))}"
 
 
-def _by_check(result: RunResult, table: TableResult) -> list[list[Defect]]:
+def _by_check(result: RunResult, table: TableResult, context: ReportContext) -> list[list[Found]]:
     """The defects of a table, each with the check that fits it best of those that counted it."""
-    by_check: list[list[Defect]] = [[] for _ in table.checks]
-    for defect in result.defects:
+    by_check: list[list[Found]] = [[] for _ in table.checks]
+    for defect, judged in zip(result.defects, context.judged(result.defects), strict=True):
         if defect.table != table.table:
             continue
         counted = [n for n, one in enumerate(table.checks) if defect.kind in one.counts]
         if counted:
             best = max(counted, key=lambda n: _fit(defect, table.checks[n]))
-            by_check[best].append(defect)
+            by_check[best].append((defect, judged))
     return by_check
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a report can say beside its result: a gate's verdict, and where the catalog says what."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scrub.model.defect import Defect
@@ -49,10 +49,16 @@ class ReportContext:
     verdict: Verdict | None = None
     places: CatalogPlaces = field(default_factory=CatalogPlaces)
 
-    def judged(self) -> Mapping[str, JudgedDefect]:
-        """The defects that were judged, by id: a redacted defect has the id of the whole one."""
-        of_verdict = self.verdict.defects if self.verdict else ()
-        return {judged.defect.id: judged for judged in of_verdict}
+    def judged(self, defects: Iterable[Defect]) -> list[JudgedDefect | None]:
+        """How each defect stands, if it was judged.
+
+        Found by id, for a redacted defect has that of the whole one; and by order, for rows that
+        share a primary key share an id as well, and one of them may be known and another not.
+        """
+        of_id: dict[str, list[JudgedDefect]] = {}
+        for judged in reversed(self.verdict.defects if self.verdict else ()):
+            of_id.setdefault(judged.defect.id, []).append(judged)
+        return [of_id[one.id].pop() if of_id.get(one.id) else None for one in defects]
 
     def exit_code(self, result: RunResult) -> int:
         """What the command ends with: the gate decides, if there is one."""

@@ -26,10 +26,9 @@ def defect_records(result: RunResult, context: ReportContext) -> list[Record]:
     """Every defect that is shown, with its standing if it was judged."""
     if context.verdict is None:
         return [defect_record(defect) for defect in result.defects]
-    judged = context.judged()
     return [
-        {**defect_record(defect), **_standing_record(judged.get(defect.id))}
-        for defect in result.defects
+        {**defect_record(defect), **_standing_record(judged)}
+        for defect, judged in zip(result.defects, context.judged(result.defects), strict=True)
     ]
 
 

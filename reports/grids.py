@@ -61,7 +61,7 @@ def checks_grid(table: TableResult) -> Grid:
 
 def defects_grid(result: RunResult, context: ReportContext = NO_CONTEXT) -> Grid:
     """One line per defect: where it is, what differs, and how it stands if it was judged."""
-    defects, judged = result.defects, context.judged()
+    defects = result.defects
     columns: list[tuple[str, Callable[[Defect], str]]] = [("kind", lambda defect: defect.kind)]
     if len(result.tables) > 1:
         columns.append(("table", lambda defect: printable(defect.table)))
@@ -81,10 +81,17 @@ def defects_grid(result: RunResult, context: ReportContext = NO_CONTEXT) -> Grid
         columns.append(("file", lambda defect: printable(defect.file or "-")))
     if any(defect.detail for defect in defects):
         columns.append(("detail", lambda defect: printable(truncate(defect.detail))))
-    if context.verdict is not None:  # whoever waives a defect names it by its id
-        columns.append(("standing", lambda defect: standing_words(judged.get(defect.id))))
-        columns.append(("id", lambda defect: defect.id))
-    return _grid(columns, defects)
+    grid = _grid(columns, defects)
+    return grid if context.verdict is None else _with_standings(grid, defects, context)
+
+
+def _with_standings(grid: Grid, defects: Sequence[Defect], context: ReportContext) -> Grid:
+    """Also how each stands, and its id: whoever waives a defect names it so."""
+    rows = zip(grid.rows, defects, context.judged(defects), strict=True)
+    return Grid(
+        headers=(*grid.headers, "standing", "id"),
+        rows=tuple((*row, standing_words(judged), defect.id) for row, defect, judged in rows),
+    )
 
 
 def _grid(columns: Sequence[tuple[str, Callable[[Item], str]]], items: Iterable[Item]) -> Grid:

@@ -42,11 +42,11 @@ class Remark:
 
 def defect_remarks(result: RunResult, context: ReportContext) -> list[Remark]:
     """A remark for each defect that is shown, the weightiest first, each with an id of its own."""
-    judged, seen = context.judged(), Counter[str]()
+    seen = Counter[str]()
     remarks: list[Remark] = []
-    for defect in result.defects:
+    for defect, judged in zip(result.defects, context.judged(result.defects), strict=True):
         seen[defect.id] += 1
-        remarks.append(_defect_remark(defect, judged.get(defect.id), context, seen[defect.id]))
+        remarks.append(_defect_remark(defect, judged, context, seen[defect.id]))
     order = list(Severity)
     return sorted(remarks, key=lambda remark: order.index(remark.level))
 

@@ -128,7 +128,9 @@ class Defect:
             return names
         # A constraint is about values: how pairs hold them is nothing that it forbids.
         octets = [self.key_hex, self.value_hex] if self.constraint is None else [None, None]
-        values = [self.expected, self.actual, *octets]
+        values: list[object] = [self.expected, self.actual, *octets]
+        if self.kind is DefectKind.DUPLICATE_KEY and self.constraint is not None:
+            values.append(self.detail)  # how many rows have the key: one more is something new
         return f"{names}{CONTENT_SEPARATOR}{_digest([salt, self.kind, *values])}"
 
     @property

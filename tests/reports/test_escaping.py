@@ -111,7 +111,8 @@ def test_no_word_of_a_verdict_escapes_its_place_in_any_report(text: str) -> None
     defect = a_defect(constraint=text)
     check = a_check("by_customer", Status.DEFECTIVE, counts={defect.kind: 1})
     run = a_run(a_table(replace(check, constraint=text)), defects=(defect,))
-    places = CatalogPlaces(file=f"scrub{text}")
+    as_listed = text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+    places = CatalogPlaces(file=f"scrub{as_listed}")  # as Python lists a file of these bytes
     context = ReportContext(verdict=hostile_verdict(defect, text), places=places)
     for name, render in FORMATS.items():
         rendered = render(run, context=context)

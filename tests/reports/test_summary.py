@@ -6,9 +6,14 @@ from dataclasses import replace
 import pytest
 
 from reports import FORMATS, PLAN_FORMATS
+from reports.context import ReportContext
+from reports.grids import defects_grid
+from reports.redaction import redact_result
 from reports.summary import EXIT_MEANINGS, closing_line, rows_read
+from scrub.model.gate import JudgedDefect, Standing
 from scrub.model.result import EXIT_CODES, Status
-from tests.reports.results import RESULTS, a_check, a_plan, a_run, a_table
+from tests.reports.results import RESULTS, a_check, a_defect, a_plan, a_run, a_table
+from tests.reports.verdicts import a_verdict
 
 
 @pytest.mark.parametrize("name", ["incomplete", "nothing", "no_index"])
@@ -117,3 +122,18 @@ def test_columns_that_were_not_compared_are_listed_for_programs(report_format: s
     run = a_run(a_table(replace(a_check("by_customer"), ignored=("month",))))
     assert '"ignored_columns": [' in FORMATS[report_format](run)
     assert '"month"' in FORMATS[report_format](run)
+
+
+@pytest.mark.parametrize("redact", [False, True])
+def test_of_rows_that_share_an_id_each_has_its_own_standing(redact: bool) -> None:
+    known, changed = a_defect(actual={"status": "paid"}), a_defect(actual={"status": "void"})
+    assert known.id == changed.id
+    check = a_check("by_customer", Status.DEFECTIVE, counts={known.kind: 2})
+    result = a_run(a_table(check), defects=(known, changed))
+    judged = tuple(
+        JudgedDefect(defect=defect, standing=standing)
+        for defect, standing in ((known, Standing.KNOWN), (changed, Standing.CHANGED))
+    )
+    context = ReportContext(verdict=a_verdict(defects=judged))
+    shown = redact_result(result) if redact else result
+    assert [row[-2].split()[0] for row in defects_grid(shown, context).rows] == ["known", "changed"]

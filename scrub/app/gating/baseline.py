@@ -124,9 +124,16 @@ class _Reader:
         header = self._record(1, lines[0])
         baseline, expected = self._header(header)
         known = []
+        numbers: dict[tuple[str, str], int] = {}
         for number, line in enumerate(lines[1:], start=2):
-            if line.strip():
-                known.append(self._known(number, self._record(number, line)))
+            if not line.strip():
+                continue
+            one = self._known(number, self._record(number, line))
+            first = numbers.setdefault((one.id, one.content), number)
+            if first != number:
+                told = f"the baseline was merged or edited: line {first} says the same"
+                self._refuse(number, told, _RESTORE)
+            known.append(one)
         if len(known) != expected or lines[-1]:
             held = f"it holds {len(known):,} of {expected:,} defects"
             # Git merges two branches that each add a line, and their equal headers, without a word.
@@ -146,7 +153,7 @@ class _Reader:
                 str(table): Definition.of_record(of) for table, of in header["definitions"].items()
             }
             salt, expected = header["salt"], header["defects"]
-            if not (isinstance(salt, str) and isinstance(expected, int)):
+            if not (isinstance(salt, str) and salt and isinstance(expected, int)):
                 raise TypeError("salt or defects")
         except (KeyError, TypeError, ValueError, AttributeError):
             self._refuse(1, "the header of the baseline is not complete", _RESTORE)

@@ -2,6 +2,7 @@
 """How defects become known: what a baseline keeps of them, and when it is written."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,8 +42,16 @@ class Listener:
             if not standings.stand(found).is_accepted
             for defect in some
         ]
-        by_place = {(defect.id, defect.content()): defect for defect in (*open_, *defects)}
-        return tuple(by_place.values())[: self.limit]
+        # Rows that share a primary key may have equal defects; each of them counts.
+        shown = Counter(map(_place_and_fault, open_))
+        others = []
+        for defect in defects:
+            key = _place_and_fault(defect)
+            if shown[key]:
+                shown[key] -= 1
+            else:
+                others.append(defect)
+        return (*open_, *others)[: self.limit]
 
     def __call__(self, defect: Defect) -> None:
         sighting = self.tally.sighting(defect)
@@ -90,7 +99,13 @@ def remember(
         now = replace(now, gone=verdict.gone, counts=counts)
     count = f"{len(baseline.known):,} {'defect' if len(baseline.known) == 1 else 'defects'}"
     what = f"the baseline {path} {'now holds' if is_new else 'still holds'} {count}"
+    if any(number > 1 for number in listener.sightings.values()):
+        what += "; equal defects of rows with one primary key count once there"
     return replace(judged, verdict=now, told=(what,))
+
+
+def _place_and_fault(defect: Defect) -> tuple[str, str]:
+    return defect.id, defect.content()
 
 
 def _still_known(grounds: Grounds, request: GateRequest) -> list[KnownDefect]:

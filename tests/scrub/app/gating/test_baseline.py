@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -93,6 +94,18 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str | None, str]] = {
     "a header without a salt": (
         edited(lambda lines: [lines[0].replace('"salt"', '"sult"'), *lines[1:]]),
         ":1: the header of the baseline is not complete",
+        "restore the file",
+    ),
+    "a header with an empty salt": (
+        edited(lambda lines: [re.sub('"salt": "[^"]*"', '"salt": ""', lines[0]), *lines[1:]]),
+        ":1: the header of the baseline is not complete",
+        "restore the file",
+    ),
+    "a line twice, and counted": (
+        edited(
+            lambda lines: [lines[0].replace('"defects": 5', '"defects": 6'), *lines[1:], lines[2]]
+        ),
+        ":7: the baseline was merged or edited: line 3 says the same",
         "restore the file",
     ),
     "a number that is no number": (

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is known, what is waived, and what counts, beyond the table of cases."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from reports.redaction import redact_result
 from scrub.app.gating import judge
+from scrub.app.gating.remembering import Listener
+from scrub.app.gating.tally import Tally
 from scrub.model.defect import DefectKind
 from scrub.model.definition import Definition
 from scrub.model.gate import (
@@ -236,3 +240,25 @@ def test_what_has_no_name_is_new() -> None:
     hidden = replace(complete(*SEVERAL), defects=SEVERAL[:1])
     verdict = judge(hidden, grounds(a_baseline(*SEVERAL)))
     assert (verdict.exit_code, verdict.counts[Standing.NEW]) == (1, 3)
+
+
+def test_one_more_row_with_a_repeated_primary_key_is_a_change() -> None:
+    facts: dict[str, Any] = {"kind": DefectKind.DUPLICATE_KEY, "index": None}
+    facts |= {"constraint": "primary_key", "index_key": None, "expected": None, "actual": None}
+    before, now = (a_defect(detail=f"{n} rows have this primary key", **facts) for n in (2, 3))
+    assert before.id == now.id
+    definitions = {"orders": Definition(table="t1", constraints={"primary_key": "c1"})}
+    remembered = replace(a_baseline(before), definitions=definitions)
+    for found, standing in ((before, "known"), (now, "changed")):
+        verdict = judge(complete(found), grounds(remembered, definitions=definitions))
+        assert verdict.defects[0].standing == standing
+
+
+def test_equal_defects_of_rows_with_one_primary_key_are_all_shown() -> None:
+    one, other = a_defect(1), a_defect(1, status="void")
+    listener = Listener(Tally(grounds(a_baseline(one))), keeps=False, limit=10)
+    found = [one, one, other, other, other]
+    for defect in found:
+        listener(defect)
+    assert Counter(map(repr, listener.shown(found))) == Counter(map(repr, found))
+    assert listener.shown(found)[:3] == (other, other, other), "what is new comes first"
