@@ -5,6 +5,7 @@ Known defects that are gone are a notification and no results of baseline state 
 does not read that state, and would open an alert for a defect that is no more.
 """
 
+import re
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
@@ -157,7 +158,7 @@ def _location(place: Place) -> records.Record:
 
 def _message(text: str) -> str:
     """Text in which nothing is a link: [text](target) would be one."""
-    return text.replace("[", "\\[").replace("]", "\\]")
+    return re.sub(r"([\\\[\]])", r"\\\1", text)
 
 
 def _instant(moment: datetime) -> str:

@@ -76,7 +76,9 @@ def defects_grid(result: RunResult, context: ReportContext = NO_CONTEXT) -> Grid
             ("actual", lambda defect: entry_cells(defect)[1]),
         ]
     if any(defect.column and not defect.detail for defect in defects):
-        columns.append(("column", lambda defect: column_name(defect.column or "-")))
+        columns.append(
+            ("column", lambda defect: column_name(defect.column) if defect.column else "-")
+        )
     if any(defect.file and not defect.detail for defect in defects):
         columns.append(("file", lambda defect: printable(defect.file or "-")))
     if any(defect.detail for defect in defects):

@@ -52,7 +52,11 @@ def check_condition(text: str, columns: Mapping[str, ColumnType]) -> None:
 
     Expressions whose type only Spark can determine are accepted.
     """
+    from scrub.catalog.sql import never_a_condition
+
     check_expression(text, columns)
+    if (told := never_a_condition(text)) is not None:
+        raise BadExpression(f"is {told}, so it is no condition", "compare it")
     node = translate(text, columns)
     if node is not None and node_type(node) != BOOLEAN:
         raise BadExpression(f"has type {node_type(node)}, so it is no condition", "compare it")

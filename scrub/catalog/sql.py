@@ -49,10 +49,10 @@ def parse(text: str, dialect: str = "spark") -> "Expr":
         tree = sqlglot.parse_one(text, dialect=dialect, into=exp.Condition)
         tokens = [token.token_type for token in sqlglot.tokenize(text, dialect=dialect)]
     except SqlglotError as error:
-        raise _does_not_parse(_reason(error)) from error
+        raise _does_not_parse(text, _reason(error)) from error
     except RecursionError as error:
         raise BadExpression("is nested too deeply") from error
-    _refuse_forgiven(tokens)
+    _refuse_forgiven(text, tokens)
     if not isinstance(tree, exp.Condition | exp.Query | exp.Subquery | exp.AtTimeZone):
         raise BadExpression("is not one expression with one value")
     for problem in _problems(tree, dialect):
@@ -60,17 +60,29 @@ def parse(text: str, dialect: str = "spark") -> "Expr":
     return tree
 
 
-def _refuse_forgiven(tokens: list[TokenType]) -> None:
+def _refuse_forgiven(text: str, tokens: list[TokenType]) -> None:
     """Raise BadExpression for text that the parser accepts and Spark refuses or misreads."""
     if TokenType.SEMICOLON in tokens:
-        raise BadExpression("is not one expression with one value")
+        raise BadExpression("is not one expression with one value", "leave out the ';'")
     if tokens.count(TokenType.L_PAREN) != tokens.count(TokenType.R_PAREN):
-        raise _does_not_parse("a parenthesis is not closed")
+        raise _does_not_parse(text, "a parenthesis is not closed")
     for token, following in pairwise([*tokens, TokenType.SEMICOLON]):
         # To Spark, `a ISNULL` is the column a under another name.
         is_postfix = following is not TokenType.L_PAREN
         if token in (TokenType.ISNULL, TokenType.NOTNULL) and is_postfix:
             raise BadExpression("uses ISNULL or NOTNULL", "write IS NULL or IS NOT NULL")
+
+
+def never_a_condition(text: str) -> str | None:
+    """What the expression is, if no types of columns can make it true or false; None otherwise."""
+    tree = parse(text).unnest()
+    if isinstance(tree, exp.Null):
+        return "always NULL"
+    if isinstance(tree, exp.Literal):
+        return "a text" if tree.is_string else "a number"
+    if isinstance(tree, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.IntDiv | exp.Mod | exp.Neg):
+        return "a number"
+    return None
 
 
 def columns_named(tree: "Expr") -> Iterator[str]:
@@ -88,11 +100,11 @@ def _problems(tree: "Expr", dialect: str) -> Iterator[str]:
     for node in tree.walk():
         names = _function_names(node)
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
-            yield "contains a subquery; an entry must follow from its row alone"
+            yield "contains a subquery; it must follow from the row alone"
         elif isinstance(node, exp.Window):
-            yield "contains a window function; an entry must follow from its row alone"
+            yield "contains a window function; it must follow from the row alone"
         elif isinstance(node, exp.AggFunc | exp.Any | exp.Star) or _AGGREGATES & {*names}:
-            yield "contains an aggregate; an entry must follow from its row alone"
+            yield "contains an aggregate; it must follow from the row alone"
         elif isinstance(node, exp.UDTF | exp.Explode) or _ROW_MAKERS & {*names}:
             yield "contains a function that makes several rows of one"
         elif isinstance(node, exp.Placeholder | exp.Parameter):
@@ -117,8 +129,10 @@ def _function_names(node: "Expr") -> tuple[str, ...]:
     return ()
 
 
-def _does_not_parse(why: str) -> BadExpression:
-    hint = 'inside {...}, YAML ends a value at a comma: put the expression in quotes, "..."'
+def _does_not_parse(text: str, why: str) -> BadExpression:
+    hint = None
+    if text.count("(") > text.count(")"):
+        hint = 'inside {...}, YAML ends a value at a comma: put the expression in quotes, "..."'
     return UnreadableExpression(f"does not parse as Spark SQL: {why}", hint)
 
 

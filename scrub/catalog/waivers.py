@@ -100,13 +100,17 @@ def _id(section: Section) -> str | None:
     if text is None:
         if section.node("table") is None:
             hint = "name one defect (id: ...), or several (table: NAME, at_most: N)"
-            section.mistakes.add(section.line, "the waiver says of no defect", hint)
+            section.mistakes.add(section.line, "the waiver names no defect", hint)
         return None
     for key in (*CHOICE_KEYS, "at_most"):
         if section.node(key) is not None:
             section.add(key, f"a waiver with an id has no '{key}'", "leave it out")
     if not _ID.fullmatch(text):
-        section.add("id", f"'{text}' is not the id of a defect", "copy it from a report: 16 digits")
+        section.add(
+            "id",
+            f"'{text}' is not the id of a defect",
+            "copy it from a report: 16 of the characters 0-9 and a-f",
+        )
     return text
 
 

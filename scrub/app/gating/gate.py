@@ -102,7 +102,7 @@ def _earlier(request: GateRequest, catalog: Catalog, tables: Iterable[Table]) ->
     if request.check != as_it_is:
         raise UsageError(
             f"--from takes the result in {path} as it is, so no option of a check applies",
-            hint="leave out the other options, but for --limit and --redact",
+            hint="only --limit, --redact, and options of the gate and of the report can be given",
         )
     result = read_run(path)
     definitions = {name: definition_of(table) for name, table in catalog.tables.items()}
