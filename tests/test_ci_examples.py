@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples for CI are valid for the systems that read them, and do what they say."""
 
-import importlib.util
 import json
 import os
 import re
@@ -10,12 +9,12 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import yaml
 
 from scrub.cli import main
+from tests.examples_used import tiny_lake
 
 ROOT = Path(__file__).parent.parent
 CI = ROOT / "examples" / "ci"
@@ -23,6 +22,19 @@ SCHEMAS = {
     "github-actions.yml": "vendor.github-workflows",
     "gitlab-ci.yml": "vendor.gitlab-ci",
 }
+
+
+def run(command: list[str], directory: Path) -> subprocess.CompletedProcess[str]:
+    """What a command says in a directory, where `scrub` is that of this environment."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        command,
+        cwd=directory,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
 
 
 def is_valid(schema: str, file: Path) -> bool:
@@ -76,42 +88,14 @@ def test_a_pipeline_fails_if_its_check_left_no_result(tmp_path: Path) -> None:
     """The exit code of the check is passed over, and that of the gate is not."""
     script = yaml.safe_load((CI / "gitlab-ci.yml").read_text())["scrub"]["script"]
     (tmp_path / "scrub.yaml").write_text("version: 1\n")
-    ended = subprocess.run(
-        ["bash", "-e", "-c", "\n".join(script[1:])],
-        cwd=tmp_path,
-        env=environment(),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    ended = run(["bash", "-e", "-c", "\n".join(script[1:])], tmp_path)
     assert ended.returncode == 2
     assert [path.name for path in tmp_path.iterdir()] == ["scrub.yaml"]
 
 
-def tiny_lake() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tiny_lake", ROOT / "examples" / "tiny_lake.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def environment() -> dict[str, str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-
-
 def test_a_deployment_stops_before_the_check_when_the_catalog_has_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "scrub.yaml").write_text("version: 1\n")
-    ended = subprocess.run(
-        [CI / "before_deployment.sh"],
-        cwd=tmp_path,
-        env=environment(),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    ended = run([str(CI / "before_deployment.sh")], tmp_path)
     assert ended.returncode == 2
     assert "deploy" not in ended.stdout
     assert not (tmp_path / "scrub-report.json").exists()
@@ -125,8 +109,7 @@ def test_a_deployment_stops_at_new_defects_and_goes_on_when_somebody_answers_for
     example = tiny_lake()
     catalog = example.make_lake(tmp_path / "lake")
     command = [str(CI / "before_deployment.sh"), str(catalog)]
-    run = {"cwd": tmp_path, "env": environment(), "capture_output": True, "text": True}
-    ended = subprocess.run(command, check=False, **run)  # type: ignore[call-overload]
+    ended = run(command, tmp_path)
     assert ended.returncode == 1, ended.stderr
     assert "stopped: there are new defects, see scrub-report.json" in ended.stderr
     assert json.loads((tmp_path / "scrub-report.json").read_text())["defects_total"] == 4
@@ -134,7 +117,7 @@ def test_a_deployment_stops_at_new_defects_and_goes_on_when_somebody_answers_for
     until = datetime.now(UTC).date() + timedelta(days=30)
     waiver = f"{{table: orders, at_most: 4, reason: old, by: ann, until: {until}}}"
     (catalog.parent / "scrub-waivers.yaml").write_text(f"version: 1\nwaivers: [{waiver}]\n")
-    ended = subprocess.run(command, check=False, **run)  # type: ignore[call-overload]
+    ended = run(command, tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert "deploy" in ended.stdout
 
@@ -144,14 +127,8 @@ def test_a_deployment_stops_at_new_defects_and_goes_on_when_somebody_answers_for
 def test_the_pytest_example_runs_the_catalogs_tests_and_its_own(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / "pytest", tmp_path / "example")
     tiny_lake().make_lake(tmp_path / "example")
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "scrub.pytest_plugin", "-p", "no:cacheprovider"],
-        cwd=tmp_path / "example",
-        env=environment(),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    plugins = ["-p", "scrub.pytest_plugin", "-p", "no:cacheprovider"]
+    ended = run([sys.executable, "-m", "pytest", *plugins], tmp_path / "example")
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "2 failed, 1 passed" in ended.stdout
     assert "scrub.yaml::orders::index by_customer" in ended.stdout

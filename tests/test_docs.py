@@ -8,10 +8,11 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.examples_used import tiny_lake
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -120,15 +121,6 @@ def test_an_example_catalog_has_no_mistakes(example: Path, monkeypatch: pytest.M
     for variable in re.findall(r"\$\{(\w+)\}", example.read_text(encoding="utf-8")):
         monkeypatch.setenv(variable, "secret")
     assert load_catalog(example).tables
-
-
-def tiny_lake() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tiny_lake", ROOT / "examples" / "tiny_lake.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def every_byte(directory: Path) -> dict[Path, bytes]:

@@ -3,12 +3,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from scrub.errors import Mistake, first_line
+from scrub.errors import Mistake, UsageError, first_line
 
 _NULL = "tag:yaml.org,2002:null"
 
@@ -32,6 +33,18 @@ class NamedNode(NamedTuple):
     name: str
     line: int
     value: Node
+
+
+def read_text(path: Path, noun: str, *, hint: str) -> str:
+    """The text of a file that must be there; the hint is for when it is not."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no {noun} {path}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the {noun} {path} is not UTF-8 text") from error
+    except OSError as error:
+        raise UsageError(f"the {noun} {path} cannot be read: {error.strerror}") from error
 
 
 def line_of(node: Node) -> int:

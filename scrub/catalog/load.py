@@ -60,23 +60,12 @@ def load_catalog(path: Path, *, unset_allowed: bool = False) -> Catalog:
     With `unset_allowed`, a variable that is not set is no mistake: its store says so when opened.
     """
     mistakes = Mistakes()
-    root = document.compose(_read_text(path), mistakes)
+    hint = "`scrub init DIR` writes a first one; `--catalog FILE` names one that is elsewhere"
+    root = document.compose(document.read_text(path, "catalog", hint=hint), mistakes)
     catalog = None if root is None else _read_catalog(path, root, mistakes, unset_allowed)
     if catalog is None or mistakes.found:
         raise CatalogError(path, mistakes.in_order())
     return catalog
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        hint = "`scrub init DIR` writes a first one; `--catalog FILE` names one that is elsewhere"
-        raise UsageError(f"there is no catalog {path}", hint=hint) from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the catalog {path} is not UTF-8 text") from error
-    except OSError as error:
-        raise UsageError(f"the catalog {path} cannot be read: {error.strerror}") from error
 
 
 def _read_catalog(path: Path, root: Node, mistakes: Mistakes, unset_allowed: bool) -> Catalog:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of waivers: who accepts which defects, why, and until when."""
 
+import os
 import re
 from dataclasses import asdict
 from datetime import UTC, date, datetime
@@ -14,7 +15,7 @@ from scrub.catalog.defect_choice import read_choice
 from scrub.catalog.document import Mistakes, line_of
 from scrub.catalog.load import Catalog
 from scrub.catalog.section import Section
-from scrub.errors import CatalogError, UsageError
+from scrub.errors import CatalogError
 from scrub.model.gate import WAIVERS_FILE, Waiver
 
 VERSION = 1
@@ -38,9 +39,10 @@ def load_waivers(catalog: Catalog, today: date | None = None) -> tuple[Waiver, .
     The usual file need not be there; one that the catalog names must be.
     """
     path = waivers_path(catalog)
-    text = _read_text(path, required=catalog.waivers is not None)
-    if text is None:
+    if catalog.waivers is None and not os.path.lexists(path):
         return ()
+    hint = "write it, or take `waivers:` out of the catalog"
+    text = document.read_text(path, "file of waivers", hint=hint)
     mistakes = Mistakes()
     root = document.compose(text, mistakes, "the file of waivers")
     found = [] if root is None else _read(root, catalog, today or today_in_utc(), mistakes)
@@ -51,20 +53,6 @@ def load_waivers(catalog: Catalog, today: date | None = None) -> tuple[Waiver, .
 
 def today_in_utc() -> date:
     return datetime.now(UTC).date()
-
-
-def _read_text(path: Path, *, required: bool) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        if not required:
-            return None
-        hint = "write it, or take `waivers:` out of the catalog"
-        raise UsageError(f"there is no file of waivers {path}", hint=hint) from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the file of waivers {path} is not UTF-8 text") from error
-    except OSError as error:
-        raise UsageError(f"the file of waivers {path} cannot be read: {error.strerror}") from error
 
 
 def _read(root: Node, catalog: Catalog, today: date, mistakes: Mistakes) -> list[Waiver]:

@@ -2,12 +2,12 @@
 """What a check found, in the words of a validation result; knows no Great Expectations."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reports.grids import defects_grid
-from reports.records import check_record, entry_record
+from reports.records import check_record, defect_record, entry_record
 from reports.redaction import redact_defect
 from scrub.errors import ScrubError
 from scrub.model.defect import PHYSICAL_KINDS, Defect
@@ -21,6 +21,10 @@ _NOTHING = ("", "-")  # the cells of a report where a defect has no such thing
 _COVERAGE = (
     *("check", "index", "constraint", "status", "reason", "rows", "entries", "undecided"),
     *("unnamed", "counts", "engine", "notes", "ignored_columns"),
+)
+_EXAMPLE = (
+    *("kind", "index", "constraint", "primary_key", "index_key", "expected", "actual", "column"),
+    *("file", "key_hex", "detail"),
 )
 
 
@@ -165,20 +169,8 @@ def _percent(unexpected: int, elements: int) -> float:
 
 def _example(defect: Defect) -> dict[str, Any]:
     """One defect: what is wrong where, without what is empty."""
-    record: Mapping[str, Any] = {
-        "kind": defect.kind.value,
-        "index": defect.index,
-        "constraint": defect.constraint,
-        "primary_key": entry_record(defect.primary_key),
-        "index_key": entry_record(defect.index_key),
-        "expected": entry_record(defect.expected),
-        "actual": entry_record(defect.actual),
-        "column": defect.column,
-        "file": defect.file,
-        "key_hex": defect.key_hex,
-        "detail": defect.detail or None,
-    }
-    return {name: value for name, value in record.items() if value is not None}
+    record = {**defect_record(defect), "kind": defect.kind.value}
+    return {name: record[name] for name in _EXAMPLE if record[name] not in (None, "")}
 
 
 def _failing(run: RunResult) -> dict[str, Any]:

@@ -5,23 +5,20 @@ The table is pinned before its parents. So a row that was written after the tabl
 never be missed in a parent that was pinned earlier.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from checks.constraints.plan import PinnedConstraints
 from checks.pairs.plan import PinnedPairs
 from checks.registry import CONSTRAINT, PHYSICAL, checks_of
-from scrub.app.checking.pair_pinning import WHERE_DOES_NOT_APPLY, PairPins
+from scrub.app.checking.pair_pinning import WHERE_DOES_NOT_APPLY, AsOfNamed, PairPins, Pin
 from scrub.app.selection import select_constraints
 from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
 from scrub.model.constraint import NOT_NULL, PRIMARY_KEY, Constraint
 from scrub.model.plan import NotChecked, Parent
 from scrub.model.relation import RelationFacts
-from scrub.model.request import AsOf, CheckRequest
-from scrub.model.table import Column, Table
-
-Pin = Callable[[str, str, AsOf | None, Sequence[Column]], RelationFacts]
-AsOfOf = Callable[[str, bool], AsOf | None]
+from scrub.model.request import CheckRequest
+from scrub.model.table import Table
 
 NULLS_ELSEWHERE = "the physical check reports NULLs"
 COPIES_ELSEWHERE = "the physical check reports rows whose pairs are there more than once"
@@ -34,7 +31,7 @@ class ConstraintPins:
     request: CheckRequest
     catalog: Sequence[Table]
     pin: Pin
-    as_of: AsOfOf
+    as_of: AsOfNamed
     of_pairs: PairPins
     pinned: list[PinnedConstraints] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)

@@ -56,11 +56,7 @@ def test_temporary_index_records_no_deletes_before_it_records_puts(
 ) -> None:
     """cockroach#75720: merged, such a deletion would delete what was put back since."""
     if not rule:
-        monkeypatch.setitem(
-            MERGE_DUTIES,
-            State.DELETE_ONLY,
-            Duties(Duty.NOTHING, Duty.TOMBSTONE),
-        )
+        monkeypatch.setitem(MERGE_DUTIES, State.DELETE_ONLY, Duties(Duty.NOTHING, Duty.TOMBSTONE))
     with building(database, kv_table(unique=True), Method.MERGE, TABLE, ROWS) as ground:
         database.run("DELETE FROM t WHERE k = 1", "INSERT INTO t VALUES (1, 'a')")
         assert ground.recorded() == ([] if rule else [("a", 1, True)])

@@ -263,11 +263,7 @@ def test_row_that_moves_into_a_finished_chunk_is_put_by_its_writer(
     database: Database, monkeypatch: pytest.MonkeyPatch, rule: bool
 ) -> None:
     if not rule:
-        monkeypatch.setitem(
-            INIT_PUT_DUTIES,
-            State.BACKFILLING,
-            Duties(Duty.TOMBSTONE),
-        )
+        monkeypatch.setitem(INIT_PUT_DUTIES, State.BACKFILLING, Duties(Duty.TOMBSTONE))
     with building(database, kv_table(unique=False), Method.INIT_PUT, TABLE, ROWS) as ground:
         ground.advance_to(State.BACKFILLING)
         persistently(lambda: ground.build.load_step(0, 5))
