@@ -33,7 +33,7 @@ def native_refusal(plan: CheckPlan, spark: SparkSession) -> str | None:
     if shares_python(spark) or not is_native:
         return None
     try:
-        Jobs().rows(canary_frame(plan, spark))
+        Jobs(lambda: spark).rows(canary_frame(plan, spark))
     except PySparkException as error:
         return f"the canary failed: {cause_in_worker(error)}"
     return None

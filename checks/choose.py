@@ -30,6 +30,11 @@ Chosen = Mapping[int, ChosenBuckets | None]
 """For each index that differs, the buckets to look into; None means all of them."""
 
 
+def every_bucket(bits: int) -> ChosenBuckets:
+    """All buckets of a table, where those who read want to be told of each."""
+    return ChosenBuckets(np.ones(1 << bits, dtype=np.bool_))
+
+
 def differing_buckets(sums: Mapping[int, SlotSums], *, may_join_all: bool) -> Chosen:
     """What to join of the indexes whose fingerprints were added up."""
     chosen: dict[int, ChosenBuckets | None] = {}

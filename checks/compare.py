@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stage in which databases compare what they hold both sides of, so that no row is moved."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 
 from checks.choose import Chosen
 from checks.columns.damaged_rows import damaged_keys
-from checks.columns.store_comparison import NAMED_MAX, defects_of, sides_of
+from checks.columns.held_naming import defects_among_entries
+from checks.columns.store_comparison import NAMED_MAX, names_in_store, sides_of
 from checks.name import leave_undecided
-from checks.named_defects import NamedDefects, count
+from checks.named_defects import HeldDefect, NamedDefects, count
 from checks.numbering import Slot
 from checks.run_state import Run
 from checks.source import Named
 from scrub.errors import StoreUnavailable
 from scrub.model.request import Strategy
-from scrub.spark.collecting import translated
 from scrub.stores.row_entries import columns_believed
 
 
@@ -85,25 +82,17 @@ def _keys_rejected(run: Run, slot: Slot) -> pa.Table:
 def _name(run: Run, differing: Sequence[Differing]) -> None:
     run.report("naming defects")
     slots = [one.slot for one in differing]
-    try:
-        with translated():
-            frame = _defects(run, differing)
-            held = tuple(run.jobs.rows(frame))
-            defects, counts = leave_undecided(run, Named(NamedDefects(frame, held)), slots)
-            if once := run.source.once_per_row(defects, counts):
-                defects, counts = once, count(once, run.jobs)
-            for slot in slots:
-                run.found[slot.number].counts = dict(counts.get(slot.number, {}))
-                run.unnamed.forget(slot.number)
-            run.shown.add_named(defects, run.as_defect)
-    except PySparkException as error:
-        run.give_up(slots, error)
+    named = Named(NamedDefects.holding(_defects(differing)))
+    defects, counts = leave_undecided(run, named, slots)
+    if once := run.source.once_per_row(defects, counts):
+        defects, counts = once, count(once, run.jobs)
+    for slot in slots:
+        run.found[slot.number].counts = dict(counts.get(slot.number, {}))
+        run.unnamed.forget(slot.number)
+    run.shown.add_named(defects, run.as_defect)
 
 
-def _defects(run: Run, differing: Sequence[Differing]) -> DataFrame:
-    frames = [defects_of(run.spark, one.slot, one.entries) for one in differing]
-    damaged = [
-        damaged_keys(run.spark, one.slot, one.entries, one.keys_rejected) for one in differing
-    ]
-    frames += [frame for frame in damaged if frame is not None]
-    return reduce(DataFrame.unionAll, frames)
+def _defects(differing: Sequence[Differing]) -> Iterator[HeldDefect]:
+    for one in differing:
+        yield from defects_among_entries(one.slot, one.entries, names_in_store(one.slot))
+        yield from damaged_keys(one.slot, one.entries, one.keys_rejected)

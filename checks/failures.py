@@ -5,21 +5,24 @@ from collections.abc import Sequence
 
 from pyspark.errors import PySparkException
 
+from checks.in_process import TaskFailed
 from checks.parts import Part
 from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
 from scrub.model.relation import Split, Splits
 from scrub.spark.failures import plain_path, reason_of, unreadable_file, unreadable_reason
 from scrub.stores.unreadable import UnreadableSplit
 
-Failure = PySparkException | UnreadableSplit | RelationMismatch | StoreUnavailable
+Failure = PySparkException | UnreadableSplit | RelationMismatch | StoreUnavailable | TaskFailed
 """A store that finds out on the driver says which split; Spark says it in a message."""
-FAILURES = (PySparkException, UnreadableSplit, RelationMismatch, StoreUnavailable)
+FAILURES = (PySparkException, UnreadableSplit, RelationMismatch, StoreUnavailable, TaskFailed)
 
 
 def reason_for(error: Failure, redact: bool) -> str:
     """Why something could not be read, in one line."""
     if isinstance(error, PySparkException):
         return reason_of(error, redact)
+    if isinstance(error, TaskFailed):
+        return error.kind if redact else str(error)
     return error.with_hint if isinstance(error, ScrubError) else str(error)
 
 
@@ -33,7 +36,7 @@ def part_not_read(error: Failure, parts: Sequence[Part]) -> tuple[Part, str] | N
 
 def split_not_read(error: Failure, splits: Splits) -> tuple[Split, str] | None:
     """The split that could not be read and why, if the failure tells."""
-    if isinstance(error, ScrubError):
+    if isinstance(error, ScrubError | TaskFailed):
         return None
     if isinstance(error, UnreadableSplit):
         path, told = error.split_name, f"UnreadableSplit: {error}"

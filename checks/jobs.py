@@ -1,46 +1,130 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running frames: the only module of `checks` that triggers Spark.
+"""Running work and frames: the only module of `checks` that triggers Spark.
 
-Everything else builds frames and is handed a `Jobs`, so that what a run costs can be seen here.
+Everything else builds work and frames and is handed a `Jobs`, so that what a run costs can be seen
+here. Work runs in this process if little is to be read, and then Spark does not even start unless
+somebody asks for a frame.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row
 
-from scrub.spark.collecting import collect_arrow, translated
+from checks.in_process import InProcess
+from checks.work import Work
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 
+_ROWS_AT_ONCE = 10_000
+HELD_MAX = 300_000
+"""Rows that are compared one by one here: more take Spark no longer than they take this process."""
+
+
+@dataclass(frozen=True, slots=True)
 class Jobs:
-    """Each method is one action; errors come as PySparkException."""
+    """Each method is one action; errors come as one of checks.failures.FAILURES."""
 
-    def rows(self, frame: DataFrame) -> list[Row]:
+    session: "Callable[[], SparkSession]"  # starts Spark the first time
+    in_process: InProcess | None = None  # None: work runs on Spark
+
+    @property
+    def spark(self) -> "SparkSession":
+        """The session, to make frames in."""
+        return self.session()
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once, as far as anybody knows."""
+        if self.in_process is not None:
+            return self.in_process.cores
+        from scrub.spark.session import parallelism
+
+        return parallelism(self.spark)
+
+    def frame(self, job: "Work | DataFrame") -> "DataFrame":
+        """What a job returns as a frame, for those who join it."""
+        if not isinstance(job, Work):
+            return job
+        from checks.spark_work import as_frame
+
+        return as_frame(self.spark, job)
+
+    @contextmanager
+    def watched(self, group: str, on_fraction: Callable[[float], None]) -> Iterator[None]:
+        """Tell how much of the block's work is done, now and then."""
+        if self.in_process is None:
+            from scrub.spark.watching import watched
+
+            with watched(self.spark, group, on_fraction):
+                yield
+            return
+        self.in_process.on_fraction = on_fraction
+        try:
+            yield
+        finally:
+            self.in_process.on_fraction = None
+
+    def rows(self, frame: "DataFrame") -> "list[Row]":
         """All rows of a frame that is known to have few."""
+        from scrub.spark.collecting import translated
+
         with translated():
             return frame.collect()
 
-    def each(self, frame: DataFrame) -> Iterator[Row]:
+    def each(self, frame: "DataFrame") -> "Iterator[Row]":
         """The rows of a frame that may have more than the driver can hold."""
+        from scrub.spark.collecting import translated
+
         with translated():
             yield from frame.toLocalIterator()
 
-    def arrow(self, frame: DataFrame) -> pa.Table:
-        """All rows of a frame that is known to have few, as Arrow."""
-        with translated():
-            return collect_arrow(frame)
+    def few_or_each(self, job: "Work | DataFrame") -> Iterator[Mapping[str, Any]]:
+        """The rows of a job one by one, of which there may be more than the driver can hold."""
+        if isinstance(job, Work) and self.in_process is not None:
+            for batch in self.in_process.table(job).to_batches(_ROWS_AT_ONCE):
+                yield from batch.to_pylist()
+            return
+        for row in self.each(self.frame(job)):
+            yield row.asDict()
 
-    def number(self, frame: DataFrame) -> int:
+    def arrow(self, job: "Work | DataFrame") -> pa.Table:
+        """All rows of a job that is known to return few, as Arrow."""
+        if isinstance(job, Work) and self.in_process is not None:
+            return self.in_process.table(job)
+        from scrub.spark.collecting import collect_arrow, translated
+
+        with translated():
+            return collect_arrow(self.frame(job))
+
+    def held(self, work: Work) -> pa.Table | None:
+        """What tasks return, if they run in this process and it is little enough to stay here."""
+        if self.in_process is None:
+            return None
+        found = self.in_process.table(work)
+        return found if found.num_rows <= HELD_MAX else None
+
+    def number(self, frame: "DataFrame") -> int:
         """How many rows a frame has."""
+        from scrub.spark.collecting import translated
+
         with translated():
             return frame.count()
 
-    def is_empty(self, frame: DataFrame) -> bool:
+    def is_empty(self, frame: "DataFrame") -> bool:
         """Whether a frame has no row."""
+        from scrub.spark.collecting import translated
+
         with translated():
             return frame.isEmpty()
 
-    def computed(self, frame: DataFrame) -> DataFrame:
+    def computed(self, frame: "DataFrame") -> "DataFrame":
         """The frame, computed now and held by the executors."""
+        from scrub.spark.collecting import translated
+
         with translated():
             return frame.localCheckpoint()

@@ -71,7 +71,7 @@ def _take(run: Run, named: Named, slots: Sequence[Slot], chosen: Chosen) -> None
         run.shown.add_named(defects.decided(apart), run.as_defect)
     for slot in slots:
         if slot.number in named.sharing:
-            add_sharing(run, slot, NamedDefects(named.sharing[slot.number]))
+            add_sharing(run, slot, named.sharing[slot.number])
 
 
 def _count_in(run: Run, slot: Slot, counts: dict[DefectKind, int]) -> frozenset[DefectKind]:

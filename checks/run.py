@@ -10,8 +10,6 @@ explain stays undecided.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from pyspark.sql import SparkSession
-
 from checks.choose import join_groups
 from checks.columns.source import ColumnSource
 from checks.compare import compare_in_stores
@@ -45,11 +43,9 @@ def plans_by_source(plan: CheckPlan) -> Iterator[CheckPlan]:
             yield replace(plan, tables=(table,), not_checked=())
 
 
-def run_stages(
-    plan: CheckPlan, stores: Stores, spark: SparkSession, settings: RunSettings
-) -> Findings:
+def run_stages(plan: CheckPlan, stores: Stores, jobs: Jobs, settings: RunSettings) -> Findings:
     """Carry out the plan of one entry source; reads only."""
-    run = _begin(plan, stores, spark, settings)
+    run = _begin(plan, stores, jobs, settings)
     chosen = dict(compare_in_stores(run))
     scan(run)
     look_beside(run)
@@ -61,9 +57,8 @@ def run_stages(
     return conclude(run)
 
 
-def _begin(plan: CheckPlan, stores: Stores, spark: SparkSession, settings: RunSettings) -> Run:
-    jobs = Jobs()
-    reading = Reading(plan=plan, stores=stores, spark=spark, settings=settings, jobs=jobs)
+def _begin(plan: CheckPlan, stores: Stores, jobs: Jobs, settings: RunSettings) -> Run:
+    reading = Reading(plan=plan, stores=stores, settings=settings, jobs=jobs)
     held = hold_parents(reading)
     source = _source(replace(reading, plan=held.plan), held)
     finished = FinishedParts(settings.state_directory, held.plan, source.parts)
@@ -71,7 +66,6 @@ def _begin(plan: CheckPlan, stores: Stores, spark: SparkSession, settings: RunSe
     stores_comparing = {slot.number: source.comparing_store(slot) for slot in source.slots}
     return Run(
         plan=held.plan,
-        spark=spark,
         settings=settings,
         source=source,
         jobs=jobs,

@@ -5,12 +5,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import Row, SparkSession
-
 from checks.failures import Failure, reason_for
 from checks.findings import SlotFindings
 from checks.finished_parts import FinishedParts
 from checks.jobs import Jobs
+from checks.named_defects import HeldDefect
 from checks.numbering import Relation, Slot
 from checks.run_settings import RunSettings
 from checks.shown_defects import ShownDefects
@@ -27,7 +26,6 @@ class Run:
     """One run; only its stages change it."""
 
     plan: CheckPlan
-    spark: SparkSession
     settings: RunSettings
     source: EntrySource
     jobs: Jobs
@@ -68,6 +66,6 @@ class Run:
             )
         )
 
-    def as_defect(self, row: Row) -> Defect:
-        """A row of a frame of defects in the words of the model."""
+    def as_defect(self, row: HeldDefect) -> Defect:
+        """A named defect in the words of the model."""
         return self.source.to_defect(row, self.source.slots[row["slot"]])

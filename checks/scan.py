@@ -17,7 +17,6 @@ from checks.parts import Part, next_job
 from checks.run_state import Run
 from scrub.model.request import Strategy
 from scrub.spark.collecting import translated
-from scrub.spark.watching import watched
 
 
 def scan(run: Run) -> None:
@@ -36,7 +35,7 @@ def scan(run: Run) -> None:
             run.report("comparing fingerprints", done, rows_total)
 
         report(0.0)
-        with watched(run.spark, settings.run_id, report):
+        with run.jobs.watched(settings.run_id, report):
             _add_up_all(run, job)
         state.note_speed(job_rows, time.monotonic() - started)
         report(0.0, 0)

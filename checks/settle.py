@@ -7,7 +7,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checks.choose import Chosen
-from checks.named_defects import Counts, NamedDefects, count
+from checks.jobs import Jobs
+from checks.named_defects import Counts, HeldDefect, NamedDefects, count
 from checks.numbering import Slot
 from checks.run_state import Run
 
@@ -29,15 +30,35 @@ def settle(
     later = run.source.later(run.settings.plan_again())
     numbers = [slot.number for slot in again]
     with later.named(numbers, chosen) as found_again:
-        settled = still_there(defects.frame, found_again.defects.frame)
-        if len(again) < len(slots):
-            settled = settled.unionAll(defects.frame.where(~F.col("slot").isin(numbers)))
-        remaining = NamedDefects(run.jobs.computed(settled))
+        remaining = _settled(defects, found_again.defects, frozenset(numbers), run.jobs)
         left = count(remaining, run.jobs)
     for slot in again:
         before = sum(counts.get(slot.number, {}).values())
         run.found[slot.number].transient = before - sum(left.get(slot.number, {}).values())
     return remaining, left
+
+
+def _settled(
+    defects: NamedDefects, later: NamedDefects, looked_at: frozenset[int], jobs: Jobs
+) -> NamedDefects:
+    """Those found again, and those of indexes that nobody could look at again."""
+    if defects.held is not None and later.held is not None:
+        again = set(map(_identity_of, later.held))
+        return NamedDefects.holding(
+            one
+            for one in defects.held
+            if one["slot"] not in looked_at or _identity_of(one) in again
+        )
+    before = defects.as_frame(jobs)
+    settled = still_there(before, later.as_frame(jobs)).unionAll(
+        before.where(~F.col("slot").isin(sorted(looked_at)))
+    )
+    return NamedDefects(jobs.computed(settled))
+
+
+def _identity_of(defect: HeldDefect) -> tuple[object, ...]:
+    keys = (tuple(defect[name]) for name in ("primary_key", "index_key"))
+    return defect["slot"], defect["kind"], *keys
 
 
 def still_there(defects: DataFrame, later: DataFrame) -> DataFrame:

@@ -4,13 +4,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pyspark.sql import Row
-
 from checks.jobs import Jobs
-from checks.named_defects import NamedDefects
+from checks.named_defects import HeldDefect, NamedDefects
 from scrub.model.defect import Defect
 
-ToDefect = Callable[[Row], Defect]
+ToDefect = Callable[[HeldDefect], Defect]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,11 +46,11 @@ class ShownDefects:
             if self.room:
                 self.defects.append(defect)
 
-    def _in_order(self, named: NamedDefects, limit: int | None) -> Iterator[Row]:
+    def _in_order(self, named: NamedDefects, limit: int | None) -> Iterator[HeldDefect]:
         """The first defects, or all of them, which may be more than the driver can hold."""
         if named.held is not None:
             yield from named.held_in_order(limit)
         elif limit is None:
-            yield from self.jobs.each(named.in_order(None))
+            yield from (row.asDict() for row in self.jobs.each(named.in_order(None)))
         else:
-            yield from self.jobs.rows(named.in_order(limit))
+            yield from (row.asDict() for row in self.jobs.rows(named.in_order(limit)))

@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from checks.choose import Chosen
 from checks.failures import Failure
 from checks.findings import SlotFindings
 from checks.jobs import Jobs
-from checks.named_defects import Counts, NamedDefects
+from checks.named_defects import Counts, HeldDefect, NamedDefects
 from checks.numbering import Relation, Slot
 from checks.parts import Part
 from checks.riding import Riding
@@ -25,6 +25,7 @@ from checks.run_settings import RunSettings
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
 from checks.unread import Unread
+from checks.work import Work
 from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan
 from scrub.stores.base import ComparingStore, ReadableStore
@@ -36,9 +37,13 @@ class Reading:
 
     plan: CheckPlan
     stores: Mapping[str, ReadableStore]
-    spark: SparkSession
     settings: RunSettings
     jobs: Jobs
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, which starts when it is first asked for."""
+        return self.jobs.spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Named:
 
     defects: NamedDefects
     doubted: DataFrame | None = None  # differences of rows that prove nothing, apart from these
-    sharing: Mapping[int, DataFrame] = field(default_factory=dict)
+    sharing: Mapping[int, NamedDefects] = field(default_factory=dict)
     """By slot, rows that share a key of a unique index, where the same entries show them."""
 
 
@@ -85,7 +90,7 @@ class EntrySource(Protocol):
     def comparing_store(self, slot: Slot) -> ComparingStore | None:
         """The database that compares this index with its table, if the plan says so."""
 
-    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> DataFrame:
+    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> Work | DataFrame:
         """A job that adds up parts of one engine for some indexes, with a report on each part."""
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
@@ -115,11 +120,11 @@ class EntrySource(Protocol):
     def later(self, plan: CheckPlan) -> "EntrySource":
         """The same source at later snapshots, with buckets that mean the same."""
 
-    def sharing(self, slot: Slot) -> AbstractContextManager[DataFrame | None]:
+    def sharing(self, slot: Slot) -> AbstractContextManager[NamedDefects | None]:
         """Rows that share a key of a unique index, if that takes a look of its own."""
 
-    def to_defect(self, row: Row, slot: Slot) -> Defect:
-        """A row of a frame of defects in the words of the model."""
+    def to_defect(self, row: HeldDefect, slot: Slot) -> Defect:
+        """A named defect in the words of the model."""
 
     def look_beside(self, shown: ShownDefects, found: Mapping[int, SlotFindings]) -> None:
         """Look at what the scan could not show; what is found may be shown at once."""

@@ -2,16 +2,15 @@
 """What tasks are given and return, whatever the entries are made of: numbered splits, and sums."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
 
 from checks.task_rows import as_batch
+from checks.work import SecondTasks, Work
 from scrub.model.relation import Split
-from scrub.spark.session import parallelism
 
 TASKS_PER_CORE = 3  # enough to even out splits of different size, few enough to share sums
 DRIVER_ROOM = 128 << 20
@@ -38,12 +37,14 @@ class NumberedSplit:
     split: Split
 
 
-def added_up(sums: DataFrame, spark: SparkSession, size: int) -> DataFrame:
+def added_up(sums: Work, partitions: int, size: int) -> Work:
     """Sums of so many bytes, added up by tasks if the driver has no room for them."""
     if size <= DRIVER_ROOM:
         return sums
-    spread = sums.repartition(parallelism(spark), "slot", "chunk")
-    return spread.mapInArrow(add_up, SUMS_SCHEMA)
+    second = SecondTasks(
+        place=("slot", "chunk"), partitions=partitions, task=add_up, schema=SUMS_SCHEMA
+    )
+    return replace(sums, second=second)
 
 
 def sums_of(octets: bytes) -> BucketSums:

@@ -6,7 +6,6 @@ Table and index may agree on such rows, and both be wrong.
 
 from checks.failures import FAILURES
 from checks.name import add_sharing, worth_another_try
-from checks.named_defects import NamedDefects
 from checks.numbering import Slot
 from checks.run_state import Run
 from scrub.spark.collecting import translated
@@ -29,6 +28,6 @@ def look_for_shared_keys(run: Run) -> None:
 
 
 def _find(run: Run, slot: Slot) -> None:
-    with run.source.sharing(slot) as frame:
-        if frame is not None:
-            add_sharing(run, slot, NamedDefects(frame))
+    with run.source.sharing(slot) as sharing:
+        if sharing is not None:
+            add_sharing(run, slot, sharing)

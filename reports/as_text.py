@@ -25,6 +25,8 @@ def render(result: RunResult, *, redact: bool = False, context: ReportContext = 
         sections.append(hidden)
     for title, lines in summary.lists(result, context.verdict):
         sections += _list(title, lines)
+    if result.ran is not None:
+        sections.append(f"ran {printable(result.ran)}")
     sections.append(summary.closing_line(result, context.verdict))
     return "\n\n".join(sections) + "\n"
 
@@ -32,6 +34,8 @@ def render(result: RunResult, *, redact: bool = False, context: ReportContext = 
 def render_plan(plan: CheckPlan) -> str:
     """What `--explain` shows: everything a run would do, nothing of which has been done."""
     sections = [f"strategy: {plan.strategy}"]
+    if plan.place is not None:
+        sections.append(printable(f"runs {plan.place}"))
     for table in plan.tables:
         lines = [plan_sections.headline(table), *_bullets(plan_sections.scan_lines(table))]
         if table.indexes:

@@ -31,6 +31,7 @@ def run_record(result: RunResult) -> Record:
         "started_at": _instant(result.started_at),
         "seconds": round(result.seconds, 3),
         "seconds_starting": round(result.seconds_starting, 3),
+        "ran": result.ran,
         "where": result.where,
         "redacted": result.redacted,
         "definitions": {
@@ -120,6 +121,7 @@ def plan_record(plan: CheckPlan) -> Record:
     return {
         "schema_version": SCHEMA_VERSION,
         "strategy": plan.strategy,
+        "runs": None if plan.place is None else str(plan.place),
         "tables": [_table_plan_record(table) for table in plan.tables],
         "not_checked": [
             {

@@ -17,6 +17,7 @@ from scrub.errors import ScrubError
 from scrub.model.defect import Defect
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.result import EXIT_CODES, RunResult, Status, worst
+from tests.in_process import check_here
 from tests.scenario_folders import (
     FOLDERS,
     STORES,
@@ -34,6 +35,14 @@ WAYS = [
     ("delta", Engine.SQL, Strategy.MERGE),
     ("parquet", Engine.AUTO, Strategy.MERGE),
     ("parquet", Engine.SQL, Strategy.FINGERPRINT),
+]
+
+NEED_SPARK = {"expression_index", "names_that_need_quoting"}
+"""Scenarios with an expression that only Spark evaluates."""
+RUN_HERE = [
+    name
+    for name in NAMES
+    if name not in NEED_SPARK and "error" not in read_scenario(FOLDERS / name).expected
 ]
 
 Way = tuple[str, Engine, Strategy]
@@ -120,6 +129,20 @@ def test_what_is_expected_is_found_and_nothing_else(
     expected = scenarios[name].expected
     expected = expected | {"defects": sorted(expected["defects"], key=json.dumps)}
     assert found(scenarios[name], checked(way)) == expected
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("name", RUN_HERE)
+def test_in_this_process_the_same_is_found(
+    name: str, store: str, scenarios: dict[str, Scenario], tmp_path: Path
+) -> None:
+    scenario = scenarios[name]
+    rows = corrupted(scenario.healthy, scenario.steps)
+    catalog = write_together([(scenario, rows)], store, tmp_path)
+    result = check_here(CheckRequest(catalog=catalog, limit=1_000))
+    expected = scenario.expected
+    expected = expected | {"defects": sorted(expected["defects"], key=json.dumps)}
+    assert found(scenario, result) == expected
 
 
 @pytest.mark.spark

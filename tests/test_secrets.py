@@ -201,7 +201,11 @@ def ran(folder: Path, commands: Iterable[Sequence[str]], planted: str = "") -> R
             cwd=folder,
             env=os.environ
             | IN_ENVIRONMENT
-            | {"PYTHONPATH": str(ROOT), "SCRUB_STATE_DIR": str(folder / "state")},
+            | {
+                "PYTHONPATH": str(ROOT),
+                "SCRUB_STATE_DIR": str(folder / "state"),
+                "SCRUB_IN_PROCESS_BYTES": "0",  # on Spark, more processes see more
+            },
             capture_output=True,
             check=True,
         )

@@ -11,19 +11,19 @@ name defects find them too. Nobody looks for them in an index that agrees with i
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checks.columns.merge_join import without_entries
-from checks.named_defects import NamedDefects
+from checks.named_defects import HeldDefect, NamedDefects
 from checks.numbering import Relation, Slot
+from scrub.codec.arrow_text import text_of
 from scrub.model.defect import DefectKind
 from scrub.model.relation import SplitKind
-from scrub.spark.arrow_frames import frame_of
 from scrub.spark.names import named
 from scrub.spark.rejected import is_rejected
 from scrub.spark.text import as_text
@@ -51,23 +51,19 @@ def damaged_rows(rows: DataFrame, relation: Relation, slot: Slot) -> DataFrame:
     return _as_defects(damaged, slot, key, is_rejected(of_key, of_files=of_files))
 
 
-def damaged_keys(
-    spark: SparkSession, slot: Slot, entries: pa.Table, keys: pa.Table
-) -> DataFrame | None:
-    """The same of primary keys p0, p1, ... that a store rejects; None if no entry has one."""
+def damaged_keys(slot: Slot, entries: pa.Table, keys: pa.Table) -> Iterator[HeldDefect]:
+    """The same of primary keys p0, p1, ... that a store rejects, if an entry has them."""
     table = slot.table.table
     names = [f"p{number}" for number in range(len(table.primary_key))]
     concerned = set(comparable(entries.select(names)))
-    of_entries = [number for number, key in enumerate(comparable(keys)) if key in concerned]
-    if not of_entries:
-        return None
-    frame = frame_of(spark, keys.take(pa.array(of_entries, pa.int64()))).coalesce(1)
     types = [table.column(name).type for name in table.primary_key]
-    texts = [as_text(F.col(n), of_type) for n, of_type in zip(names, types, strict=True)]
-    has_null = F.lit(False)
-    for name in names:
-        has_null = has_null | F.col(name).isNull()
-    return _as_defects(frame, slot, texts, has_null)
+    for number, key in enumerate(comparable(keys)):
+        if key in concerned:
+            texts = [
+                text_of(keys.column(name)[number], of_type)
+                for name, of_type in zip(names, types, strict=True)
+            ]
+            yield held_damage(slot.number, texts, of_key=None in texts)
 
 
 def _as_defects(
@@ -85,20 +81,35 @@ def _as_defects(
 
 def without_damaged(defects: NamedDefects) -> NamedDefects:
     """The defects of rows of which none is damaged."""
-    return NamedDefects(defects.frame.where(F.col("kind") != DAMAGED), defects.held)
+    return NamedDefects(defects.framed.where(F.col("kind") != DAMAGED))
 
 
 def decided(defects: NamedDefects) -> NamedDefects:
     """The defects without those that damaged rows leave undecided."""
-    held = defects.held
-    if held is not None:
-        undecided = {id(row) for row in _undecided(held)}
-        held = tuple(r for r in held if r["kind"] != DAMAGED and id(r) not in undecided)
-    frame = _judged(defects.frame).where("NOT undecided").select(*defects.frame.columns)
-    return NamedDefects(frame, held)
+    if defects.held is not None:
+        undecided = {id(row) for row in _undecided(defects.held)}
+        return NamedDefects.holding(
+            row for row in defects.held if row["kind"] != DAMAGED and id(row) not in undecided
+        )
+    frame = defects.framed
+    return NamedDefects(_judged(frame).where("NOT undecided").select(*frame.columns))
 
 
-def _undecided(held: Sequence[Row]) -> list[Row]:
+def held_damage(slot: int, key: Sequence[str | None], *, of_key: bool) -> HeldDefect:
+    """A row that proves nothing, by the texts of its primary key, among defects that are held."""
+    return {
+        "slot": slot,
+        "kind": DAMAGED,
+        "expected_copies": int(of_key),
+        "actual_copies": 0,
+        "primary_key": list(key),
+        "index_key": [],
+        "expected": None,
+        "actual": None,
+    }
+
+
+def _undecided(held: Sequence[HeldDefect]) -> list[HeldDefect]:
     damaged = {_row_of(row): row["expected_copies"] for row in held if row["kind"] == DAMAGED}
     lost_keys = {
         row["slot"]
@@ -116,7 +127,7 @@ def _undecided(held: Sequence[Row]) -> list[Row]:
     ]
 
 
-def undecided_by_slot(held: Sequence[Row]) -> dict[int, int]:
+def undecided_by_slot(held: Sequence[HeldDefect]) -> dict[int, int]:
     """How many of the defects held here damaged rows leave undecided."""
     return dict(Counter(row["slot"] for row in _undecided(held)))
 
@@ -161,5 +172,5 @@ def _judged(frame: DataFrame) -> DataFrame:
     ).select(*frame.columns, (F.col("of_slot").isNotNull() | explained).alias("undecided"))
 
 
-def _row_of(row: Row) -> tuple[int, tuple[str | None, ...]]:
+def _row_of(row: HeldDefect) -> tuple[int, tuple[str | None, ...]]:
     return row["slot"], tuple(row["primary_key"])

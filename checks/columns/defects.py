@@ -3,18 +3,17 @@
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Row
-
+from checks.named_defects import HeldDefect
 from checks.numbering import Slot
+from checks.scan_spec import entry_type as type_of
 from scrub.codec.json_values import from_text
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.table import EntryColumn
 from scrub.model.types import ColumnType
-from scrub.spark.expected_values import type_of
 
 
-def to_defect(row: Row, slot: Slot) -> Defect:
-    """A row of checks.columns.merge_join.DEFECT_SCHEMA as the model's defect."""
+def to_defect(row: HeldDefect, slot: Slot) -> Defect:
+    """A defect as checks.named_defects.DEFECT_SCHEMA as the model's defect."""
     table, index = slot.table.table, slot.index
     types = [table.column(name).type for name in table.primary_key]
     primary_key = _decode(table.primary_key, types, row["primary_key"])

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from checks.check import TableCheck
 from checks.fault_rows import FAULT_SCHEMA, FaultySplit, NamingSpec, name_faults, row_columns
@@ -16,11 +18,10 @@ from checks.part_faults import PartFaults
 from checks.parts import Part
 from checks.specs import rows_looked_at
 from checks.task_sums import TASKS_PER_CORE
+from checks.work import Work
 from scrub.codec.json_values import from_text, key_value
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.table import Column, Table
-from scrub.spark.session import parallelism
-from scrub.spark.tasks import run_each
 
 _ORDER = ("part", "place", "primary_key", "column")
 
@@ -42,12 +43,12 @@ def worth_naming(faults: Sequence[Faulty]) -> list[Faulty]:
 
 
 def faults_of_splits(
-    spark: SparkSession,
+    cores: int,
     check: TableCheck,
     relation: Relation,
     faulty: Sequence[Faulty],
     limit: int | None,
-) -> DataFrame:
+) -> Work:
     """A job that reads splits again, as few as hold so many faults; as FAULT_SCHEMA."""
     splits: list[FaultySplit] = []
     expected = 0
@@ -56,7 +57,7 @@ def faults_of_splits(
             break
         expected += sum(faults.by_kind().values())
         splits.append(FaultySplit(part.number, part.splits[0], bool(faults.misfits)))
-    count = min(len(splits), TASKS_PER_CORE * parallelism(spark))
+    count = min(len(splits), TASKS_PER_CORE * cores)
     tasks = [splits[number::count] for number in range(count)]
     table = relation.table.table
     spec = NamingSpec(
@@ -67,7 +68,8 @@ def faults_of_splits(
         row=row_columns(table),
         storage_options=relation.side.facts.storage_options,
     )
-    return run_each(spark, tasks, partial(name_faults, spec=spec, limit=limit), FAULT_SCHEMA)
+    task = partial(name_faults, spec=spec, limit=limit)
+    return Work(given=tasks, task=task, schema=FAULT_SCHEMA)
 
 
 def in_order(faults: DataFrame, limit: int | None) -> DataFrame:
@@ -75,7 +77,21 @@ def in_order(faults: DataFrame, limit: int | None) -> DataFrame:
     return ordered if limit is None else ordered.limit(limit)
 
 
-def to_defect(row: Row, check: TableCheck, relation: Relation, part: Part | None) -> Defect:
+def held_in_order(faults: pa.Table, limit: int | None) -> list[Mapping[str, Any]]:
+    """The same of faults that are held here; Spark puts NULL first."""
+    rows: list[Mapping[str, Any]] = faults.to_pylist()
+    return sorted(rows, key=lambda row: [_in_order(row[name]) for name in _ORDER])[:limit]
+
+
+def _in_order(value: Any) -> tuple[bool, Any]:
+    if isinstance(value, list):
+        return True, [_in_order(part) for part in value]
+    return value is not None, value if value is not None else 0
+
+
+def to_defect(
+    row: Mapping[str, Any], check: TableCheck, relation: Relation, part: Part | None
+) -> Defect:
     """A row of FAULT_SCHEMA as the model's defect.
 
     Where the key does not tell which row it is, the file and the row's place in it do, and the
@@ -138,16 +154,16 @@ def misfit_defects(
     """Columns that a whole relation holds in another type."""
     stored = relation.side.facts.columns
     for column, reason in sorted(misfits.items()):
-        row = Row(
-            kind=DefectKind.INVALID_ENCODING.value,
-            column=column,
-            detail=reason,
-            primary_key=None,
-            value_hex=None,
-            stored_type=str(stored.get(column) or "another type"),
-            row=None,
-            shown=None,
-        )
+        row: dict[str, Any] = {
+            "kind": DefectKind.INVALID_ENCODING.value,
+            "column": column,
+            "detail": reason,
+            "primary_key": None,
+            "value_hex": None,
+            "stored_type": str(stored.get(column) or "another type"),
+            "row": None,
+            "shown": None,
+        }
         yield to_defect(row, check, relation, None)
 
 

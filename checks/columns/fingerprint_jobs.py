@@ -15,23 +15,24 @@ from checks.parts import Part, pack
 from checks.scan_spec import ACTUAL, EXPECTED, ScanSpec
 from checks.specs import Looks, is_looked_at, scan_spec
 from checks.task_sums import SUMS_SCHEMA, TASKS_PER_CORE, added_up
+from checks.work import Work
 from scrub.codec.digest import Salt
 from scrub.spark.expected_values import expected_value, is_covered, type_of
 from scrub.spark.names import named
-from scrub.spark.session import parallelism
-from scrub.spark.tasks import run_each
 from scrub.stores.base import ReadableStore
 
 
 def fingerprint_splits_natively(
-    spark: SparkSession, parts: Sequence[Part], slots: frozenset[int], salt: Salt, looks: Looks
-) -> DataFrame:
+    cores: int, parts: Sequence[Part], slots: frozenset[int], salt: Salt, looks: Looks
+) -> Work:
     """Sums over the native parts and a report on each, as SUMS_SCHEMA."""
-    tasks = pack(parts, TASKS_PER_CORE * parallelism(spark))
+    tasks = pack(parts, TASKS_PER_CORE * cores)
     relations = {part.relation.number: part.relation for part in parts}
     specs = {number: scan_spec(of, slots, salt, looks) for number, of in relations.items()}
-    sums = run_each(spark, tasks, partial(fingerprint_splits, specs=specs), SUMS_SCHEMA)
-    return added_up(sums, spark, len(tasks) * _bytes_of_sums(specs))
+    task = partial(fingerprint_splits, specs=specs)
+    return added_up(
+        Work(given=tasks, task=task, schema=SUMS_SCHEMA), cores, len(tasks) * _bytes_of_sums(specs)
+    )
 
 
 def _bytes_of_sums(specs: Mapping[int, ScanSpec]) -> int:

@@ -21,19 +21,12 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scrub.model.defect import DefectKind
+from checks.columns.difference_kinds import kinds_of
 from scrub.model.table import EntryColumn, Index, Table
 from scrub.model.types import ColumnType, TypeName
-from scrub.spark.digest import one_zero_one_nan
+from scrub.spark.comparable import comparable
 from scrub.spark.expected_values import type_of
 from scrub.spark.text import as_text
-
-DEFECT_SCHEMA = (
-    "slot int, kind string, expected_copies bigint, actual_copies bigint, "
-    "primary_key array<string>, index_key array<string>, "
-    "expected array<string>, actual array<string>"
-)
-"""Defects of any index: values are canonical texts, `expected` and `actual` the stored columns."""
 
 _STAND_INS = {
     TypeName.BOOLEAN: "false",
@@ -98,13 +91,6 @@ def _group(entries: DataFrame, index: Index, side: str, shuffle: bool) -> DataFr
     )
 
 
-def comparable(column: Column, column_type: ColumnType) -> Column:
-    """The value such that equal values are equal to every operator of Spark."""
-    if column_type.name in (TypeName.FLOAT, TypeName.DOUBLE):
-        return one_zero_one_nan(column.cast("double"))
-    return column
-
-
 def _stand_in(column_type: ColumnType) -> Column:
     literal = F.expr(_STAND_INS.get(column_type.name, "0"))
     if column_type.name in (TypeName.FLOAT, TypeName.DOUBLE):
@@ -123,19 +109,6 @@ _SIDES = tuple(
         "transform({side}_stored, variant -> variant.stored) AS {side}_values",
     )
 )
-_KINDS = f"""
-    explode(array_compact(array(
-        CASE WHEN actual_copies = 0 THEN '{DefectKind.MISSING.value}' END,
-        CASE WHEN expected_copies = 0 THEN '{DefectKind.DANGLING.value}' END,
-        CASE WHEN expected_copies > 0 AND actual_copies > 0
-              AND (expected_copies = actual_copies OR NOT expected_values <=> actual_values)
-             THEN '{DefectKind.WRONG_STORED_VALUE.value}' END,
-        CASE WHEN actual_copies > expected_copies AND actual_copies > 1
-             THEN '{DefectKind.DUPLICATE_ENTRY.value}' END,
-        CASE WHEN expected_copies > actual_copies AND expected_copies > 1
-             THEN '{DefectKind.DUPLICATE_KEY.value}' END
-    ))) AS kind
-"""
 _SHOWN = """
     coalesce(get(array_except({side}_values, {other}_values), 0), get({side}_values, 0))
     AS {side}_shown
@@ -149,7 +122,14 @@ def _describe(pairs: DataFrame, table: Table, index: Index, slot: int) -> DataFr
         *_join_columns(identity),
         "expected_copies",
         "actual_copies",
-        _KINDS,
+        "expected_values",
+        "actual_values",
+    )
+    described = described.withColumn("kind", _kinds()).selectExpr(
+        *_join_columns(identity),
+        "expected_copies",
+        "actual_copies",
+        "kind",
         _SHOWN.format(side="expected", other="actual"),
         _SHOWN.format(side="actual", other="expected"),
     )
@@ -169,6 +149,15 @@ def _describe(pairs: DataFrame, table: Table, index: Index, slot: int) -> DataFr
         F.array(*(texts[column.name] for column in index.key)).alias("index_key"),
         _stored_texts("expected", index).alias("expected"),
         _stored_texts("actual", index).alias("actual"),
+    )
+
+
+def _kinds() -> Column:
+    """A row for each kind that a pair of groups is of."""
+    other_values = ~F.col("expected_values").eqNullSafe(F.col("actual_values"))
+    found = kinds_of(F.col("expected_copies"), F.col("actual_copies"), other_values)
+    return F.explode(
+        F.array_compact(F.array(*(F.when(of, F.lit(kind.value)) for kind, of in found.items())))
     )
 
 

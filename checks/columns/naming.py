@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames that name defects: the joins of all indexes that differ, side by side in one frame."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from checks.columns.entries import actual_entries, expected_entries
 from checks.columns.merge_join import defects_among, pair_up
+from checks.named_defects import HeldDefect, defect_place
 from checks.numbering import Relation, Slot, relations_of
 from scrub.model.defect import DefectKind
 
@@ -19,12 +20,8 @@ def name_defects(
     slots: Sequence[Slot],
     relations: Sequence[Relation],
     rows_of: RowsOf,
-    few: frozenset[int] = frozenset(),
 ) -> DataFrame:
-    """Defects of all slots, each found by the join of its two sides.
-
-    `few` are the relations whose rows are in one partition already.
-    """
+    """Defects of all slots, each found by the join of its two sides."""
     frames = []
     for slot in slots:
         table, index = relations_of(slot, relations)
@@ -32,10 +29,24 @@ def name_defects(
             expected_entries(rows_of(table), slot.index, slot.table.where),
             actual_entries(rows_of(index), slot.index, slot.table.where),
             slot.index,
-            shuffle=table.number not in few,
         )
         frames.append(defects_among(pairs, slot.table.table, slot.index, slot.number))
     return reduce(DataFrame.unionAll, frames)
+
+
+def one_held_duplicate_per_key(
+    defects: Sequence[HeldDefect], slots: Sequence[Slot]
+) -> Iterator[HeldDefect]:
+    """The same of defects that are held here."""
+    table_of = {slot.number: slot.table.table.name for slot in slots}
+    seen: set[tuple[object, ...]] = set()
+    for defect in sorted(defects, key=defect_place):
+        if defect["kind"] == DefectKind.DUPLICATE_KEY.value:
+            key = (table_of[defect["slot"]], *defect["primary_key"])
+            if key in seen:
+                continue
+            seen.add(key)
+        yield defect
 
 
 def one_duplicate_per_key(defects: DataFrame, slots: Sequence[Slot]) -> DataFrame:

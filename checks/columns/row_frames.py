@@ -7,23 +7,22 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checks.choose import ChosenBuckets
 from checks.columns.entries import primary_key_of
+from checks.jobs import Jobs
 from checks.numbering import Relation
 from checks.parts import Part, pack
 from checks.scan_spec import ScanSpec
 from checks.specs import scan_spec
 from checks.task_sums import TASKS_PER_CORE, NumberedSplit
+from checks.work import Work
 from scrub.codec import xxh64
 from scrub.codec.arrow_types import arrow_schema_of
 from scrub.codec.digest import RowDigests, Salt, verify_digest
 from scrub.spark.digest import bucket_of
-from scrub.spark.session import parallelism
-from scrub.spark.tasks import run_each
-from scrub.spark.types import to_struct
 from scrub.stores.base import ReadableStore
 from scrub.stores.split_readers import read_split
 
@@ -31,7 +30,7 @@ _BATCH_ROWS = 16_384
 
 
 def rows_frame(
-    spark: SparkSession,
+    jobs: Jobs,
     relation: Relation,
     parts: Sequence[Part],
     store: ReadableStore,
@@ -41,30 +40,27 @@ def rows_frame(
 ) -> DataFrame:
     """The rows of some parts of a relation; `chosen` None means all buckets."""
     if native and relation.is_native:
-        return _native_rows(spark, relation, parts, salt, chosen)
+        return jobs.frame(_native_rows(jobs.cores, relation, parts, salt, chosen))
     splits = [split for part in parts for split in part.splits]
-    rows = store.frame(spark, relation.side.facts, relation.columns, splits)
+    rows = store.frame(jobs.spark, relation.side.facts, relation.columns, splits)
     if chosen is None:
         return rows
     numbers = [(int(number),) for number in np.flatnonzero(chosen.flags)]
-    wanted = F.broadcast(spark.createDataFrame(numbers, "wanted int"))
+    wanted = F.broadcast(jobs.spark.createDataFrame(numbers, "wanted int"))
     bucket = bucket_of(primary_key_of(relation.table.table), salt, relation.table.bucket_bits)
     return rows.join(wanted, bucket == F.col("wanted"), "left_semi")
 
 
 def _native_rows(
-    spark: SparkSession,
+    cores: int,
     relation: Relation,
     parts: Sequence[Part],
     salt: Salt,
     chosen: ChosenBuckets | None,
-) -> DataFrame:
-    schema = to_struct(relation.columns)
-    if not parts:
-        return spark.createDataFrame([], schema)
+) -> Work:
     spec = scan_spec(relation, frozenset(), salt)
-    work = partial(_rows_of, spec=spec, wanted=None if chosen is None else chosen.bitmap)
-    return run_each(spark, pack(parts, TASKS_PER_CORE * parallelism(spark)), work, schema)
+    task = partial(_rows_of, spec=spec, wanted=None if chosen is None else chosen.bitmap)
+    return Work(given=pack(parts, TASKS_PER_CORE * cores), task=task, schema=relation.columns)
 
 
 def _rows_of(

@@ -7,9 +7,10 @@ A NULL in the key never clashes, and two copies of one row are a duplicate prima
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checks.columns.merge_join import comparable, without_entries
+from checks.columns.merge_join import without_entries
 from scrub.model.defect import DefectKind
 from scrub.model.table import Index, Table
+from scrub.spark.comparable import comparable
 from scrub.spark.expected_values import type_of
 from scrub.spark.text import as_text
 

@@ -17,21 +17,20 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
 
 from checks.choose import ChosenBuckets
 from checks.columns.row_frames import in_buckets, key_digests, plain
 from checks.columns.split_sums import column_of, rows_that_count
+from checks.numbering import Relation
 from checks.parts import Part, pack
 from checks.scan_spec import ScanSpec
 from checks.specs import scan_spec
 from checks.task_rows import as_batch
 from checks.task_sums import TASKS_PER_CORE, NumberedSplit
+from checks.work import Work
 from scrub.codec.arrow_types import arrow_schema_of
 from scrub.codec.digest import RowDigests, Salt, verify_digest
 from scrub.codec.xxh64 import Digests
-from scrub.spark.session import parallelism
-from scrub.spark.tasks import run_in_tasks
 from scrub.stores.split_readers import read_split
 
 ROWS_MAX = 2_000_000
@@ -44,9 +43,8 @@ Rows = Mapping[int, pa.RecordBatch]  # by relation
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What tasks are given: their splits, and for each relation what to do with its rows."""
+    """What all tasks are given: for each relation, what to do with its rows."""
 
-    splits: Sequence[Sequence[NumberedSplit]]
     specs: Mapping[int, ScanSpec]
     wanted: Mapping[int, NDArray[np.uint8]]
     bytes_max: int
@@ -56,7 +54,7 @@ class _Task:
 class Sifting:
     """A job that gathers the rows of some buckets, and what to do with its result."""
 
-    gathering: DataFrame
+    gathering: Work
     specs: Mapping[int, ScanSpec]
     tables: Mapping[int, str]  # relation -> the table it belongs to
 
@@ -78,32 +76,31 @@ class Sifting:
 
 
 def sifting(
-    spark: SparkSession,
+    cores: int,
+    relations: Sequence[Relation],
     parts: Sequence[Part],
     chosen: Mapping[int, ChosenBuckets],
     slots: frozenset[int],
     salt: Salt,
 ) -> Sifting:
-    """For the rows of the parts' relations, all native, that are in `chosen` buckets."""
-    relations = {part.relation.number: part.relation for part in parts}
-    specs = {number: scan_spec(relation, slots, salt) for number, relation in relations.items()}
-    splits = pack(parts, TASKS_PER_CORE * parallelism(spark))
+    """For the rows of relations, all native, that are in `chosen` buckets of parts."""
+    specs = {relation.number: scan_spec(relation, slots, salt) for relation in relations}
+    splits = pack(parts, TASKS_PER_CORE * cores)
     task = _Task(
-        splits=splits,
         specs=specs,
         wanted={number: buckets.bitmap for number, buckets in chosen.items()},
-        bytes_max=BYTES_MAX // len(splits),
+        bytes_max=BYTES_MAX // max(len(splits), 1),
     )
-    gathering = run_in_tasks(spark, len(splits), partial(_gather, task=task), PACKED_SCHEMA)
-    return Sifting(gathering, specs, {n: r.table.table.name for n, r in relations.items()})
+    gathering = Work(given=splits, task=partial(_gather, task=task), schema=PACKED_SCHEMA)
+    return Sifting(gathering, specs, {r.number: r.table.table.name for r in relations})
 
 
-def _gather(number: int, task: _Task) -> Iterator[pa.RecordBatch]:
-    """The rows of chosen buckets, or NULL for too many; runs in a Spark task."""
+def _gather(splits: Sequence[NumberedSplit], task: _Task) -> Iterator[pa.RecordBatch]:
+    """The rows of chosen buckets, or NULL for too many."""
     verify_digest()
     kept: dict[int, list[pa.RecordBatch]] = defaultdict(list)
     size = 0
-    for numbered in task.splits[number]:
+    for numbered in splits:
         spec = task.specs[numbered.relation]
         for batch in read_split(numbered.split, spec.columns, spec.storage_options):
             rows = in_buckets(batch, spec, task.wanted[numbered.relation])

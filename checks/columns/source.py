@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 
 from checks.check import TableCheck
-from checks.choose import Chosen, ChosenBuckets, union_of
+from checks.choose import Chosen, ChosenBuckets, every_bucket, union_of
 from checks.columns import defects
 from checks.columns.culprits import Culprits
 from checks.columns.damaged_rows import (
@@ -24,15 +23,22 @@ from checks.columns.damaged_rows import (
 )
 from checks.columns.entries import actual_entries, expected_entries
 from checks.columns.fingerprint_jobs import fingerprint_by_sql, fingerprint_splits_natively
-from checks.columns.naming import name_defects, one_duplicate_per_key
+from checks.columns.held_naming import defects_among_rows
+from checks.columns.held_sharing import entries_sharing, held_rows_sharing
+from checks.columns.naming import (
+    name_defects,
+    one_duplicate_per_key,
+    one_held_duplicate_per_key,
+)
 from checks.columns.row_frames import rows_frame
 from checks.columns.shared_keys import rows_sharing, suspects, suspicious
-from checks.columns.sifting import ROWS_MAX, sifting
-from checks.columns.store_comparison import entry_frame, key_columns, sides_of
+from checks.columns.sifting import ROWS_MAX, Rows, sifting
+from checks.columns.store_comparison import key_columns, names_in_store, sides_of
 from checks.columns.table_check_run import TableCheckRun
 from checks.failures import Failure
 from checks.findings import SlotFindings
-from checks.named_defects import Counts, NamedDefects, as_counts, count
+from checks.jobs import HELD_MAX
+from checks.named_defects import Counts, HeldDefect, NamedDefects, as_counts, count
 from checks.numbering import Relation, Slot, number_plan, relations_of
 from checks.parts import Part, cut
 from checks.registry import table_checks
@@ -42,10 +48,10 @@ from checks.source import Decided, Named, Reading
 from checks.specs import Looks
 from checks.table_look import TableLook
 from checks.unread import Unread
+from checks.work import Work
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.request import Engine, Strategy
-from scrub.spark.arrow_frames import frame_of
 from scrub.spark.failures import lacking
 from scrub.stores.base import ComparingStore
 
@@ -61,7 +67,7 @@ class ColumnSource:
 
     def __init__(self, reading: Reading) -> None:
         self.reading, plan, settings = reading, reading.plan, reading.settings
-        self.stores, self.spark, self.jobs = reading.stores, reading.spark, reading.jobs
+        self.stores, self.jobs = reading.stores, reading.jobs
         self.slots, self.relations = number_plan(plan)
         self.parts = cut(self.relations)
         self.unread = Unread()
@@ -86,12 +92,12 @@ class ColumnSource:
 
     # Reading
 
-    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> DataFrame:
+    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> Work | DataFrame:
         if parts[0].relation.is_native:
             return fingerprint_splits_natively(
-                self.spark, parts, slots, self.state.salt, self._looks()
+                self.jobs.cores, parts, slots, self.state.salt, self._looks()
             )
-        return fingerprint_by_sql(self.spark, parts, self.stores, slots, self.state.salt)
+        return fingerprint_by_sql(self.jobs.spark, parts, self.stores, slots, self.state.salt)
 
     def _looks(self) -> Looks:
         looks: dict[int, dict[str, TableLook]] = {}
@@ -129,7 +135,7 @@ class ColumnSource:
         store = self.stores[relation.side.facts.store]
         # Spark's own reader is faster than rows that come through Python, unless most stay behind.
         native = chosen is not None or self.by_tasks
-        return rows_frame(self.spark, relation, parts, store, self.state.salt, chosen, native)
+        return rows_frame(self.jobs, relation, parts, store, self.state.salt, chosen, native)
 
     def _all_rows(self, relation: Relation) -> DataFrame:
         return self._rows(relation, None)
@@ -147,9 +153,13 @@ class ColumnSource:
     @contextmanager
     def named(self, slots: Sequence[int], chosen: Chosen) -> Iterator[Named]:
         of_run = [self.slots[number] for number in slots]
+        few = self._few_rows(of_run, chosen)
+        if few is not None:
+            held = defects_among_rows(of_run, self.relations, few)
+            yield Named(NamedDefects.holding(held))
+            return
         kept: list[DataFrame] = []
-        frames = self._few_rows(of_run, chosen)
-        few = frozenset(frames)
+        frames: dict[int, DataFrame] = {}
 
         def rows_of(relation: Relation) -> DataFrame:
             if relation.number not in frames:
@@ -161,42 +171,42 @@ class ColumnSource:
                 frames[relation.number] = frame
             return frames[relation.number]
 
-        found = name_defects(of_run, self.relations, rows_of, few)
+        found = name_defects(of_run, self.relations, rows_of)
         for slot in of_run:
             table, _ = relations_of(slot, self.relations)
             found = found.unionAll(damaged_rows(rows_of(table), table, slot))
         try:
-            if few.issuperset(frames):
-                yield Named(NamedDefects(found, tuple(self.jobs.rows(found))))
-            else:
-                kept.append(found.persist())
-                yield Named(NamedDefects(found))
+            kept.append(found.persist())
+            yield Named(NamedDefects(found))
         finally:
             for frame in kept:
                 frame.unpersist()
 
-    def _few_rows(self, slots: Sequence[Slot], chosen: Chosen) -> dict[int, DataFrame]:
-        """Rows by relation, for tables that all tasks can open and of which few are to be read."""
+    def _few_rows(self, slots: Sequence[Slot], chosen: Chosen) -> Rows | None:
+        """The rows that disagree, if tasks can open all relations and few rows are to be read."""
         relations: dict[int, ChosenBuckets] = {}
         rows = 0
         for table in {id(slot.table): slot.table for slot in slots}.values():
             of_table = [slot for slot in slots if slot.table is table]
             needed = [r for r in self.relations if any(slot in r.slots for slot in of_table)]
             buckets = union_of(table, slots, chosen)
-            if buckets is not None and all(relation.is_native for relation in needed):
-                sums = [self.state.sums.slots[slot.number].buckets for slot in of_table]
-                rows += sum(int(of_slot[buckets.flags, :2].sum()) for of_slot in sums)
-                relations |= {relation.number: buckets for relation in needed}
+            if buckets is None and self.jobs.in_process is not None:
+                buckets = every_bucket(table.bucket_bits)
+            if buckets is None or not all(relation.is_native for relation in needed):
+                return None
+            sums = [self.state.sums.slots[slot.number].buckets for slot in of_table]
+            rows += sum(int(of_slot[buckets.flags, :2].sum()) for of_slot in sums)
+            relations |= {relation.number: buckets for relation in needed}
+        if rows > ROWS_MAX:
+            return None
         parts = [p for p in self.unread.readable(self.parts) if p.relation.number in relations]
-        if not parts or rows > ROWS_MAX:
-            return {}
+        needed = [relation for relation in self.relations if relation.number in relations]
         numbers = frozenset(slot.number for slot in slots)
-        job = sifting(self.spark, parts, relations, numbers, self.state.salt)
-        found = job.sift(self.jobs.arrow(job.gathering)) or {}
-        return {
-            number: frame_of(self.spark, pa.Table.from_batches([rows])).coalesce(1)
-            for number, rows in found.items()
-        }
+        job = sifting(self.jobs.cores, needed, parts, relations, numbers, self.state.salt)
+        found = job.sift(self.jobs.arrow(job.gathering))
+        if found is None or sum(batch.num_rows for batch in found.values()) > HELD_MAX:
+            return None
+        return found
 
     def decide(self, named: Named) -> Decided:
         found = named.defects
@@ -206,7 +216,7 @@ class ColumnSource:
             return Decided(found, count(found, self.jobs), undecided)
         rows = self.jobs.rows(found.counted())
         if any(row["kind"] == DAMAGED for row in rows):
-            by_slot = self.jobs.rows(undecided_in(found.frame))
+            by_slot = self.jobs.rows(undecided_in(found.framed))
             found = decided(found)
             return Decided(found, count(found, self.jobs), {r["slot"]: r["count"] for r in by_slot})
         counts = as_counts((row["slot"], row["kind"], row["count"]) for row in rows)
@@ -221,17 +231,26 @@ class ColumnSource:
         if repeated <= 1:
             return None
         slots = [self.slots[number] for number in sorted(counts)]
-        return NamedDefects(one_duplicate_per_key(found.frame, slots))
+        if found.held is not None:
+            return NamedDefects.holding(one_held_duplicate_per_key(found.held, slots))
+        return NamedDefects(one_duplicate_per_key(found.framed, slots))
 
     def can_settle(self, slot: Slot) -> bool:  # noqa: ARG002
         return all(self.unread.is_whole(relation) for relation in self.relations)
 
     @contextmanager
-    def sharing(self, slot: Slot) -> Iterator[DataFrame | None]:
+    def sharing(self, slot: Slot) -> Iterator[NamedDefects | None]:
         if store := self.comparing_store(slot):
             yield self._sharing_in_store(store, slot)
             return
         table, _ = relations_of(slot, self.relations)
+        if self.jobs.in_process is not None:
+            held = held_rows_sharing(
+                self.jobs, slot, table, self.unread.readable(self.parts), self.state.salt
+            )
+            if held is not None:
+                yield NamedDefects.holding(held)
+                return
         expected = expected_entries(self._all_rows(table), slot.index, slot.table.where)
         suspected = suspects(expected, slot.index).persist()
         sharing: DataFrame | None = None
@@ -239,19 +258,18 @@ class ColumnSource:
             if not self.jobs.is_empty(suspected):
                 few = suspicious(expected, suspected, slot.index)
                 sharing = rows_sharing(few, slot.table.table, slot.index, slot.number).persist()
-            yield sharing
+            yield NamedDefects(sharing) if sharing is not None else None
         finally:
             if sharing is not None:
                 sharing.unpersist()
             suspected.unpersist()
 
-    def _sharing_in_store(self, store: ComparingStore, slot: Slot) -> DataFrame | None:
+    def _sharing_in_store(self, store: ComparingStore, slot: Slot) -> NamedDefects | None:
         expected, _ = sides_of(slot, self.relations)
         entries = store.entries_sharing(expected, key_columns(slot))
         if not entries.num_rows:
             return None
-        few = entry_frame(self.spark, slot, entries, expected=True)
-        return rows_sharing(few, slot.table.table, slot.index, slot.number)
+        return NamedDefects.holding(entries_sharing(slot, entries, names_in_store(slot)))
 
-    def to_defect(self, row: Row, slot: Slot) -> Defect:
+    def to_defect(self, row: HeldDefect, slot: Slot) -> Defect:
         return defects.to_defect(row, slot)

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indexes whose table is in the same database: it compares them, and hands over what differs.
 
-The database joins; Spark only names what the join could not pair, by the same rules as always.
+The database joins; what it could not pair is named here, by the same rules as always.
 """
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-
-from checks.columns.merge_join import defects_among, pair_up
 from checks.index_check import beside_primary_key
 from checks.numbering import Relation, Slot, relations_of
 from checks.specs import scan_spec
 from scrub.codec.digest import Salt
 from scrub.model.predicate import ColumnTerm
-from scrub.spark.arrow_frames import frame_of
 from scrub.stores.base import ComparedSide
 
 NAMED_MAX = 1_000_000
@@ -44,29 +39,11 @@ def _side(slot: Slot, relation: Relation) -> ComparedSide:
 
 def key_columns(slot: Slot) -> list[str]:
     """What the indexed columns are called among a store's entries."""
-    named = _source_names(slot)
+    named = names_in_store(slot)
     return [named[number] for number in range(len(slot.index.key))]
 
 
-def defects_of(spark: SparkSession, slot: Slot, entries: pa.Table) -> DataFrame:
-    """The disagreements among entries that a store handed over."""
-    expected, actual = (entry_frame(spark, slot, entries, side) for side in (True, False))
-    pairs = pair_up(expected, actual, slot.index, shuffle=False)
-    return defects_among(pairs, slot.table.table, slot.index, slot.number)
-
-
-def entry_frame(spark: SparkSession, slot: Slot, entries: pa.Table, expected: bool) -> DataFrame:
-    """One side's entries with the names that joins know."""
-    of_side = entries.filter(pa.compute.equal(entries.column("expected"), expected))
-    identifying = len(slot.index.key) + len(slot.index.suffix)
-    columns = {
-        f"k{n}" if n < identifying else f"s{n - identifying}": of_side.column(name)
-        for n, name in enumerate(_source_names(slot))
-    }
-    return frame_of(spark, pa.table(columns)).coalesce(1)
-
-
-def _source_names(slot: Slot) -> list[str]:
+def names_in_store(slot: Slot) -> list[str]:
     """Where each column of the index's entries is among p0, p1, ... and c0, c1, ..."""
     primary_key = slot.table.table.primary_key
     beside = [column.name for column in beside_primary_key(slot.table, slot.index)]

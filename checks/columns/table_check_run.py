@@ -5,7 +5,7 @@ Counts come from the scan that serves the indexes, or, where Spark reads, from a
 Naming reads again what has faults, and only as much of it as is to be shown.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from checks.check import TableCheck
 from checks.columns.fault_naming import (
     faults_of_splits,
+    held_in_order,
     in_order,
     misfit_defects,
     to_defect,
@@ -147,7 +148,13 @@ class TableCheckRun:
         self, relation: Relation, faulty: Sequence[tuple[Part, PartFaults]], limit: int | None
     ) -> Iterator[Defect]:
         if relation.is_native:
-            frame = faults_of_splits(self.reading.spark, self.check, relation, faulty, limit)
+            jobs = self.reading.jobs
+            work = faults_of_splits(jobs.cores, self.check, relation, faulty, limit)
+            held = jobs.held(work)
+            if held is not None:
+                yield from self._as_defects(held_in_order(held, limit), relation)
+                return
+            frame = jobs.frame(work)
         else:
             look = SqlLook.of(self.check, relation)
             yield from misfit_defects(self.check, relation, look.misfits)
@@ -157,10 +164,15 @@ class TableCheckRun:
                 parts = self.unread.readable(self._parts_of(relation))
                 rows = self._frame(look, look.columns_to_name, parts)
             frame = look.named(rows)
-        ordered = in_order(frame, limit)
+        ordered, jobs = in_order(frame, limit), self.reading.jobs
+        found = jobs.each(ordered) if limit is None else jobs.rows(ordered)
+        yield from self._as_defects((row.asDict() for row in found), relation)
+
+    def _as_defects(
+        self, rows: Iterable[Mapping[str, Any]], relation: Relation
+    ) -> Iterator[Defect]:
         of_number = {part.number: part for part in self._parts_of(relation)}
-        jobs = self.reading.jobs
-        for row in jobs.each(ordered) if limit is None else jobs.rows(ordered):
+        for row in rows:
             if row["kind"] is None:
                 self._note(relation, f"its defects were not named: {row['detail']}")
             else:

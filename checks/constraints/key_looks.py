@@ -73,9 +73,7 @@ class KeyLooks:
         reading = self.reading
         return self._repeated(
             constraints,
-            lambda keys: find_repeated(
-                reading.spark, reading.jobs, rows, keys, self.primary_key, self.salt
-            ),
+            lambda keys: find_repeated(reading.jobs, rows, keys, self.primary_key, self.salt),
         )
 
     def repeated_by_sql(
@@ -123,7 +121,6 @@ class KeyLooks:
         parent = splits_of(one.parent.facts)
         try:
             found = find_unmatched(
-                reading.spark,
                 reading.jobs,
                 child,
                 parent,

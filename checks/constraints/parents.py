@@ -113,9 +113,7 @@ def _gathered(reading: Reading, parents: Mapping[Identity, Parent]) -> dict[Iden
     reading.settings.on_progress(Progress(phase=f"reading keys of {names}"))
     try:
         # These digests meet no others, so their salt is their own, and a resumed run's too.
-        found = gather_keys(
-            reading.spark, reading.jobs, list(chosen.values()), Salt.fresh(), HELD_KEYS_MAX
-        )
+        found = gather_keys(reading.jobs, list(chosen.values()), Salt.fresh(), HELD_KEYS_MAX)
     except FAILURES:
         return {}  # the other way fails as well, and tells why
     whole = {

@@ -109,7 +109,7 @@ class RowsBySql:
                 look.columns_to_name, lambda rows: jobs.each(in_order(look.named(rows), None))
             )
         for row in found:
-            yield to_defect(row, check, self.relation, None)
+            yield to_defect(row.asDict(), check, self.relation, None)
         if (lost := self.rows.not_read) != not_counted:
             raise StoreUnavailable(lost or "")  # what was counted there is not named
 

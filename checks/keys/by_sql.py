@@ -16,9 +16,9 @@ from operator import and_, or_
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from checks.columns.merge_join import comparable
 from checks.keys.split_rows import Key
 from scrub.model.table import Column as TableColumn
+from scrub.spark.comparable import comparable
 from scrub.spark.names import named
 from scrub.spark.text import as_told_text
 

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was found out about one key: how many rows violate it, which ones, and what was not read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-
-from pyspark.sql import DataFrame, Row
+from typing import TYPE_CHECKING
 
 from checks.jobs import Jobs
+from checks.keys.among_held import Named, named_place
 from checks.keys.split_rows import Key
 from scrub.codec.json_values import from_text, key_value
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
 
 NAMED_SCHEMA = "primary_key array<string>, key array<string>, copies bigint"
 """A row for each violation: canonical texts of the row's primary key and of the violated key, and
@@ -34,10 +40,12 @@ class KeyFindings:
     undecided: int = 0  # rows whose parent may be in what was not read
     unread: tuple[UnreadSplit, ...] = ()
     unread_parents: tuple[UnreadSplit, ...] = ()
-    frame: DataFrame | None = None  # the violations, as NAMED_SCHEMA; None if there is none
+    frame: "DataFrame | None" = None  # the violations, as NAMED_SCHEMA, where Spark has them
+    held: tuple[Named, ...] = ()  # the same where they are held here
 
-    def named(self, jobs: Jobs, limit: int | None) -> Iterator[Row]:
+    def named(self, jobs: Jobs, limit: int | None) -> "Iterator[Named | Row]":
         """The violations in the order of their keys: at most so many, or all of them."""
+        yield from sorted(self.held, key=named_place)[:limit]
         if self.frame is None or limit == 0:
             return
         ordered = self.frame.orderBy("primary_key", "key")
@@ -52,8 +60,18 @@ class KeyFindings:
             self.frame.unpersist()
 
 
+def counted_here(
+    violating: Iterable[Named], findings: KeyFindings, *, parents_whole: bool = True
+) -> KeyFindings:
+    """The findings with violations that are held here; see `counted`."""
+    held = tuple(violating)
+    if parents_whole:
+        return replace(findings, violations=len(held), held=held)
+    return replace(findings, undecided=len(held))
+
+
 def counted(
-    violating: DataFrame, jobs: Jobs, findings: KeyFindings, *, parents_whole: bool = True
+    violating: "DataFrame", jobs: Jobs, findings: KeyFindings, *, parents_whole: bool = True
 ) -> KeyFindings:
     """The findings with the violations in a frame of NAMED_SCHEMA, which is computed once.
 

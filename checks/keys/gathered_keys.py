@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from checks.jobs import Jobs
 from checks.keys.findings import UnreadSplit
@@ -58,7 +57,7 @@ class GatheredKeys:
 
 
 def gather_keys(
-    spark: SparkSession, jobs: Jobs, parents: Sequence[ParentRows], salt: Salt, keys_max: int
+    jobs: Jobs, parents: Sequence[ParentRows], salt: Salt, keys_max: int
 ) -> list[GatheredKeys]:
     """The digests of each parent's keys, made by tasks; rows with a NULL in the key have none.
 
@@ -70,19 +69,17 @@ def gather_keys(
     for number, parent in enumerate(parents):
         rows = parent.rows.rows_known
         if rows is None:
-            found[number] = _gather_at_most(spark, jobs, parent, salt, keys_max)
+            found[number] = _gather_at_most(jobs, parent, salt, keys_max)
         elif rows <= keys_max:
             few.append(number)
     for number, gathered in zip(
-        few, _gather(spark, jobs, [parents[number] for number in few], salt), strict=True
+        few, _gather(jobs, [parents[number] for number in few], salt), strict=True
     ):
         found[number] = gathered
     return found
 
 
-def _gather(
-    spark: SparkSession, jobs: Jobs, parents: Sequence[ParentRows], salt: Salt
-) -> list[GatheredKeys]:
+def _gather(jobs: Jobs, parents: Sequence[ParentRows], salt: Salt) -> list[GatheredKeys]:
     """The keys of rows that are known to be few: what tasks read goes to the driver as it is."""
     if not any(parent.rows.splits for parent in parents):
         return [GatheredKeys(held=_held(parent, [], salt)) for parent in parents]
@@ -95,7 +92,7 @@ def _gather(
         pairs=tuple(not is_word(parent.key) for parent in parents),
         times_max=1,
     )
-    gathering, reports = unpacked(jobs.arrow(in_ranges(spark, undivided)).to_batches())
+    gathering, reports = unpacked(jobs.arrow(in_ranges(jobs.cores, undivided)).to_batches())
     found = found_in(pa.Table.from_batches([report_rows(reports)]))
     return [
         GatheredKeys(
@@ -107,14 +104,12 @@ def _gather(
     ]
 
 
-def _gather_at_most(
-    spark: SparkSession, jobs: Jobs, parent: ParentRows, salt: Salt, keys_max: int
-) -> GatheredKeys:
+def _gather_at_most(jobs: Jobs, parent: ParentRows, salt: Salt, keys_max: int) -> GatheredKeys:
     """The keys of rows that nobody has counted: tasks make them distinct, and may give up."""
     found: Found = found_in(
         jobs.arrow(
             brought_together(
-                spark,
+                jobs.cores,
                 [parent.rows],
                 [[parent.key]],
                 salt,

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys that travel to tasks as digests, to be probed there.
 
-A set of keys is filled once in a worker, not once a task, and the sets used last are kept.
+A set of keys is filled once in a process, not once a task, and the sets used last are kept. Tasks
+may be threads of one process.
 """
 
+import threading
 import uuid
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from scrub.codec.digest_sets import Keys
 _SETS_BYTES_MAX = 512 << 20  # in a worker
 
 _sets: OrderedDict[str, Keys] = OrderedDict()
+_filling = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,11 @@ class HeldKeys:
 
 def _set_of(held: HeldKeys) -> Keys:
     """The set of these keys, from the last ones if it is among them."""
-    if held.identity not in _sets:
-        made_of = digest_sets.set_of_firsts if held.digests.ndim == 1 else digest_sets.set_of
-        _sets[held.identity] = made_of(held.digests)
-        while len(_sets) > 1 and sum(made.nbytes for made in _sets.values()) > _SETS_BYTES_MAX:
-            _sets.popitem(last=False)
-    _sets.move_to_end(held.identity)
-    return _sets[held.identity]
+    with _filling:
+        if held.identity not in _sets:
+            made_of = digest_sets.set_of_firsts if held.digests.ndim == 1 else digest_sets.set_of
+            _sets[held.identity] = made_of(held.digests)
+            while len(_sets) > 1 and sum(made.nbytes for made in _sets.values()) > _SETS_BYTES_MAX:
+                _sets.popitem(last=False)
+        _sets.move_to_end(held.identity)
+        return _sets[held.identity]

@@ -12,21 +12,19 @@ The first half runs in Spark's Python workers.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
 
 from checks.keys.range_places import places_of
 from checks.keys.split_rows import Given, Key, SplitRows, batches_of, in_tasks, key_digests
 from checks.task_rows import as_batch
+from checks.work import Batches, SecondTasks, Work
 from scrub.codec import digest_sets
 from scrub.codec.digest import RowDigests, Salt, verify_digest
-from scrub.spark.session import parallelism
-from scrub.spark.tasks import run_each, spare_modules_from_collection
 from scrub.stores.unreadable import UnreadableSplit
 
 RANGE_KEYS = 4 << 20  # about as many as the second task of a range holds
@@ -55,7 +53,7 @@ class Divided:
 
 
 def brought_together(
-    spark: SparkSession,
+    cores: int,
     sides: Sequence[SplitRows],
     keys: Sequence[Sequence[Key]],
     salt: Salt,
@@ -65,16 +63,16 @@ def brought_together(
     keys_max: int,
     pairs: bool,
     times_max: int = 1,
-) -> DataFrame:
+) -> Work:
     """What second tasks yield; of a key's digests they return all if these are at most so many.
 
     Once tells that a key is there; twice, that it is repeated.
     """
     rows = sum(side.rows_about for side in sides)
-    ranges = max(parallelism(spark), -(-rows // RANGE_KEYS))
+    ranges = max(cores, -(-rows // RANGE_KEYS))
     partitions = ranges * max(map(len, keys))
     packed = in_ranges(
-        spark,
+        cores,
         Divided(
             sides=tuple(sides),
             keys=tuple(map(tuple, keys)),
@@ -88,17 +86,19 @@ def brought_together(
     # Digests are even: a range has about its share of them, and hardly ever twice as many.
     range_keys_max = 2 * -(-keys_max // ranges)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(batches: Batches) -> Batches:
         yield from second(batches, range_keys_max)
-        spare_modules_from_collection()
 
-    return packed.repartition(partitions, "place").mapInArrow(run, schema)
+    return replace(
+        packed,
+        second=SecondTasks(place=("place",), partitions=partitions, task=run, schema=schema),
+    )
 
 
-def in_ranges(spark: SparkSession, divided: Divided) -> DataFrame:
+def in_ranges(cores: int, divided: Divided) -> Work:
     """What first tasks return, as PACKED_SCHEMA."""
-    work = partial(divide, divided=divided)
-    return run_each(spark, in_tasks(spark, *divided.sides), work, PACKED_SCHEMA)
+    task = partial(divide, divided=divided)
+    return Work(given=in_tasks(cores, *divided.sides), task=task, schema=PACKED_SCHEMA)
 
 
 def divide(given: Given, divided: Divided) -> Iterator[pa.RecordBatch]:

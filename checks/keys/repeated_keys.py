@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from checks.jobs import Jobs
-from checks.keys import by_sql
-from checks.keys.findings import KeyFindings, counted
+from checks.keys import among_held, by_sql
+from checks.keys.among_held import Named
+from checks.keys.findings import KeyFindings, counted, counted_here
 from checks.keys.held_keys import HeldKeys
 from checks.keys.packed_ranges import brought_together, unpacked
 from checks.keys.sifted_rows import every_complete, sifted
@@ -37,7 +38,6 @@ class RepeatableKey:
 
 
 def find_repeated(
-    spark: SparkSession,
     jobs: Jobs,
     rows: SplitRows,
     keys: Sequence[RepeatableKey],
@@ -51,7 +51,7 @@ def find_repeated(
     found = found_in(
         jobs.arrow(
             brought_together(
-                spark,
+                jobs.cores,
                 [rows],
                 [[key.columns for key in keys]],
                 salt,
@@ -65,7 +65,7 @@ def find_repeated(
     )
     readable = rows.without(found.unread_numbers(0))
     return [
-        _findings(spark, jobs, readable, key, primary_key, salt, found, number)
+        _findings(jobs, readable, key, primary_key, salt, found, number)
         for number, key in enumerate(keys)
     ]
 
@@ -81,7 +81,6 @@ def repeated_in(batches: Iterator[pa.RecordBatch], keys_max: int) -> Iterator[pa
 
 
 def _findings(
-    spark: SparkSession,
     jobs: Jobs,
     rows: SplitRows,
     key: RepeatableKey,
@@ -96,11 +95,13 @@ def _findings(
         return looked
     beside = () if key.is_primary else primary_key
     if suspected is None:
-        frame = sifted(spark, rows, key.columns, beside, every_complete)
+        frame = jobs.frame(sifted(jobs.cores, rows, key.columns, beside, every_complete))
         return _compared(jobs, frame, key, primary_key, looked)
     choice = HeldKeys(suspected, salt).has
-    frame = sifted(spark, rows, key.columns, beside, choice)
-    return counted(_violating(frame, key, primary_key), jobs, looked)
+    work = sifted(jobs.cores, rows, key.columns, beside, choice)
+    if (few := jobs.held(work)) is not None:
+        return counted_here(_violating_here(few, key, primary_key), looked)
+    return counted(_violating(jobs.frame(work), key, primary_key), jobs, looked)
 
 
 def find_repeated_by_sql(
@@ -136,6 +137,12 @@ def _compared(
         return counted(_violating(few, key, primary_key), jobs, looked)
     finally:
         suspected.unpersist()
+
+
+def _violating_here(few: pa.Table, key: RepeatableKey, primary_key: Key) -> Iterator[Named]:
+    if key.is_primary:
+        return among_held.repeated(few, key.columns)
+    return among_held.sharing(few, key.columns, primary_key)
 
 
 def _violating(few: DataFrame, key: RepeatableKey, primary_key: Key) -> DataFrame:

@@ -10,28 +10,22 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
 
 from checks.keys.split_rows import Given, Key, SplitRows, batches_of, in_tasks
+from checks.work import Work
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.digest import verify_digest
 from scrub.model.table import Column
-from scrub.spark.tasks import run_each
-from scrub.spark.types import to_struct
 
 Choice = Callable[[pa.RecordBatch, Key], NDArray[np.bool_]]
 """Which rows of a batch to keep, by their keys; it travels to tasks."""
 
 
-def sifted(
-    spark: SparkSession, rows: SplitRows, key: Key, primary_key: Key, choice: Choice
-) -> DataFrame:
+def sifted(cores: int, rows: SplitRows, key: Key, primary_key: Key, choice: Choice) -> Work:
     """The chosen rows; a split that cannot be read fails the job."""
-    schema = to_struct(_keyed_columns(key, primary_key))
-    if not rows.splits:
-        return spark.createDataFrame([], schema)
-    work = partial(sift, rows=rows, key=key, primary_key=primary_key, choice=choice)
-    return run_each(spark, in_tasks(spark, rows), work, schema)
+    task = partial(sift, rows=rows, key=key, primary_key=primary_key, choice=choice)
+    schema = tuple(_keyed_columns(key, primary_key))
+    return Work(given=in_tasks(cores, rows), task=task, schema=schema)
 
 
 def sift(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import SparkSession
 
 from checks.parts import BYTES_PER_ROW_GUESSED, spread
 from checks.table_look import EVERY_ROW, RowChoice
@@ -19,7 +18,6 @@ from scrub.codec.digest import RowDigests, Salt, is_told_by_first_digest
 from scrub.codec.predicate import truth
 from scrub.model.relation import Split
 from scrub.model.table import Column
-from scrub.spark.session import parallelism
 from scrub.stores.split_readers import read_split
 
 Key = tuple[Column, ...]
@@ -60,14 +58,14 @@ Given = tuple[NumberedSplit, ...]
 """The splits of one task; `relation` tells which of the sides of a job a split belongs to."""
 
 
-def in_tasks(spark: SparkSession, *sides: SplitRows) -> tuple[Given, ...]:
+def in_tasks(cores: int, *sides: SplitRows) -> tuple[Given, ...]:
     """The splits of one or two sides, spread over tasks; numbers are positions in a side."""
     splits = [
         NumberedSplit(number, side, split)
         for side, rows in enumerate(sides)
         for number, split in enumerate(rows.splits)
     ]
-    return spread(splits, TASKS_PER_CORE * parallelism(spark))
+    return spread(splits, TASKS_PER_CORE * cores)
 
 
 def batches_of(

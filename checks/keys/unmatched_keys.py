@@ -15,17 +15,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from checks.jobs import Jobs
-from checks.keys import by_sql
-from checks.keys.findings import KeyFindings, counted
+from checks.keys import among_held, by_sql
+from checks.keys.findings import KeyFindings, counted, counted_here
 from checks.keys.held_keys import HeldKeys
 from checks.keys.packed_ranges import brought_together, pairs_in, unpacked, words_in
 from checks.keys.repeated_keys import SUSPECTS_MAX
 from checks.keys.sifted_rows import every_complete, sifted
 from checks.keys.split_rows import Key, SplitRows, is_word
 from checks.keys.suspicion import FOUND_SCHEMA, Words, found_in, found_rows, report_rows
+from checks.work import Work
 from scrub.codec import digest_sets
 from scrub.codec.digest import Salt
 
@@ -46,7 +47,6 @@ class Reference:
 
 
 def find_unmatched(
-    spark: SparkSession,
     jobs: Jobs,
     child: SplitRows,
     parent: SplitRows,
@@ -61,7 +61,7 @@ def find_unmatched(
     found = found_in(
         jobs.arrow(
             brought_together(
-                spark,
+                jobs.cores,
                 [child, parent],
                 [[reference.columns], [reference.referred]],
                 salt,
@@ -80,8 +80,8 @@ def find_unmatched(
     suspected = found.of_key(0)
     if suspected is not None and not len(suspected):
         return looked
-    children, parents = _suspicious(
-        spark,
+    work_of_children, work_of_parents = _suspicious(
+        jobs.cores,
         child.without(found.unread_numbers(_CHILD)),
         parent.without(found.unread_numbers(_PARENT)),
         reference,
@@ -89,10 +89,14 @@ def find_unmatched(
         salt,
         suspected,
     )
-    unmatched = by_sql.unmatched(
-        children, reference.columns, primary_key, parents, reference.referred
-    )
-    return counted(unmatched, jobs, looked, parents_whole=not looked.unread_parents)
+    key, referred, whole = reference.columns, reference.referred, not looked.unread_parents
+    children, parents = jobs.held(work_of_children), jobs.held(work_of_parents)
+    if children is not None and parents is not None:
+        here = among_held.unmatched(children, key, primary_key, parents, referred)
+        return counted_here(here, looked, parents_whole=whole)
+    of_children, of_parents = jobs.frame(work_of_children), jobs.frame(work_of_parents)
+    unmatched = by_sql.unmatched(of_children, key, primary_key, of_parents, referred)
+    return counted(unmatched, jobs, looked, parents_whole=whole)
 
 
 def unmatched_in(batches: Iterator[pa.RecordBatch], keys_max: int) -> Iterator[pa.RecordBatch]:
@@ -119,15 +123,15 @@ def unmatched_words_in(
 
 
 def _suspicious(
-    spark: SparkSession,
+    cores: int,
     child: SplitRows,
     parent: SplitRows,
     reference: Reference,
     primary_key: Key,
     salt: Salt,
     suspected: Words | None,
-) -> tuple[DataFrame, DataFrame]:
-    """Keyed frames of the rows to compare, of both sides; all rows if suspects are too many."""
+) -> tuple[Work, Work]:
+    """The rows to compare, of both sides and keyed; all rows if suspects are too many."""
     of_children, of_parents = every_complete, every_complete
     if suspected is not None:
         digests = suspected if reference.is_word else pairs_in([suspected])
@@ -136,8 +140,8 @@ def _suspicious(
             np.ascontiguousarray(digests.reshape(len(digests), -1)[:, 0]), salt
         ).has
     return (
-        sifted(spark, child, reference.columns, primary_key, of_children),
-        sifted(spark, parent, reference.referred, (), of_parents),
+        sifted(cores, child, reference.columns, primary_key, of_children),
+        sifted(cores, parent, reference.referred, (), of_parents),
     )
 
 

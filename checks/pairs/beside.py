@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checks.columns.sifting import ROWS_MAX
@@ -32,6 +32,7 @@ from checks.registry import PHYSICAL
 from checks.riding import Reports
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
+from checks.work import Work
 from scrub.model.defect import Defect, DefectKind
 
 _COPIES = frozenset({DefectKind.DUPLICATE_ENTRY, DefectKind.DUPLICATE_KEY})
@@ -45,7 +46,6 @@ class PairsBeside:
     table: PairTable
     spec: PairSpec
     read: Callable[[Sequence[Part], PairSpec], NativePairs | SparkPairs]
-    spark: SparkSession
     jobs: Jobs
     state: ScanState
     parts: Sequence[Part]  # those that can be read
@@ -84,10 +84,11 @@ class PairsBeside:
             if number not in again:
                 yield from map(of_pair, report["shown"])
         if again and shown.wanted != 0:
-            for row in self.jobs.each(self._read_again(list(again.values()), shown.wanted)):
+            work = self._read_again(list(again.values()), shown.wanted)
+            for row in self.jobs.few_or_each(work):
                 yield of_pair(json.loads(row["shown"]))
 
-    def _read_again(self, parts: Sequence[Part], wanted: int | None) -> DataFrame:
+    def _read_again(self, parts: Sequence[Part], wanted: int | None) -> Work | DataFrame:
         spec = replace(self.spec, limit=_ALL if wanted is None else wanted)
         return self.read(parts, spec).bad_pairs()
 
@@ -98,7 +99,7 @@ class PairsBeside:
             return []
         spec = replace(self.spec, limit=_ALL if wanted is None else self.spec.limit)
         reports = []
-        job = NativePairs(self.spark, self.table, splits, spec).order()
+        job = NativePairs(self.jobs.cores, self.table, splits, spec).order()
         for row in self.jobs.arrow(job).to_pylist():
             report = json.loads(row["report"])
             if "error" in report:  # Spark read it, so this says nothing about its pairs
@@ -147,8 +148,10 @@ class PairsBeside:
             return copies_among(reader.pairs(), self.spec)
         job = reader.key_digests()
         many = self.judging.pairs > ROWS_MAX
-        digests = twice(self.jobs.arrow(twice_in_parts(job) if many else job))
-        return copies_among(reader.pairs_of(digests), self.spec) if len(digests) else None
+        digests = twice(self.jobs.arrow(twice_in_parts(self.jobs.frame(job)) if many else job))
+        if not len(digests):
+            return None
+        return copies_among(self.jobs.frame(reader.pairs_of(digests)), self.spec)
 
     def _show_copies(self, copies: DataFrame, primary: int, shown: ShownDefects) -> None:
         if shown.wanted == 0:

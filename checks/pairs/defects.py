@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import Row
 
+from checks.named_defects import HeldDefect
 from checks.pairs.keys import prefixes_of
 from checks.pairs.order import OUT_OF_ORDER
 from checks.pairs.report import IS_NULL, IS_UNFIT
@@ -72,7 +73,7 @@ class PairDefects:
         told = replace(found, detail=differing if row["differ"] else detail)
         return self._of_row(told, PRIMARY_KEY) if name is None else told
 
-    def of_difference(self, index: Index, row: Row) -> Defect:
+    def of_difference(self, index: Index, row: HeldDefect) -> Defect:
         """A row that the merge join made of two sides of entries."""
         key = row["primary_key"][0]
         expected, actual = (
@@ -89,7 +90,7 @@ class PairDefects:
         found = self._defect(kind, index.name, columns, key_hex=key, value_hex=value)
         return replace(found, expected=expected, actual=actual, detail=detail)
 
-    def of_shared_key(self, index: Index, row: Row) -> Defect:
+    def of_shared_key(self, index: Index, row: HeldDefect) -> Defect:
         """A row of the table whose entry of a unique index is another row's, too."""
         key = row["primary_key"][0]
         columns = self._entry_columns(index, key, row["expected"][0])

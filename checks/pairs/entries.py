@@ -20,7 +20,7 @@ from checks.pairs.scan import (
     fingerprint_pairs,
 )
 from checks.pairs.table import PairTable
-from checks.task_sums import SUMS_SCHEMA, added_up
+from checks.task_sums import DRIVER_ROOM, SUMS_SCHEMA, add_up
 from scrub.codec.kv.sides import ACTUAL, DOUBTFUL, EXPECTED, PARTIAL
 from scrub.model.defect import DefectKind
 from scrub.model.plan import PairRelation
@@ -77,7 +77,10 @@ class SparkPairs:
         job = self.together().mapInArrow(partial(fingerprint_pairs, spec=self.spec), SUMS_SCHEMA)
         size = sum(of.facts.bytes or 0 for of in self.plan.relations)
         tasks = parallelism(self.spark) + size // _PARTITION_BYTES
-        return added_up(job, self.spark, tasks * bytes_of_sums(self.spec))
+        if tasks * bytes_of_sums(self.spec) <= DRIVER_ROOM:
+            return job
+        spread = job.repartition(parallelism(self.spark), "slot", "chunk")
+        return spread.mapInArrow(add_up, SUMS_SCHEMA)
 
     def bad_pairs(self) -> DataFrame:
         """The pairs that are wrong by themselves, as BAD_SCHEMA; each task shows so many."""

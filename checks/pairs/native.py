@@ -9,12 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
 
 from checks.columns.sifting import BYTES_MAX, PACKED_SCHEMA, packed, unbalanced
 from checks.pairs.copies import DIGESTS_SCHEMA, digests_of, is_among, packed_digests
@@ -42,16 +40,13 @@ from checks.task_sums import (
     pieces,
     sums_batch,
 )
+from checks.work import Work
 from scrub.codec.digest import Salt
 from scrub.codec.kv import sides as kv_sides
 from scrub.model.kv import KeyChoice
-from scrub.spark.session import parallelism
-from scrub.spark.tasks import run_in_tasks
+from scrub.model.table import Column
 from scrub.stores.files.parquet_scan import SplitReader
 from scrub.stores.unreadable import UnreadableSplit
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 Bitmaps = Mapping[int, NDArray[np.uint8]]  # by slot, the buckets to look into
 
@@ -67,7 +62,7 @@ class _Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PairTasks:
     """What tasks are given: all of it, and each task its number."""
 
     spec: PairSpec
@@ -90,44 +85,44 @@ class NativePairs:
 
     def __init__(
         self,
-        spark: SparkSession,
+        cores: int,
         plan: PairTable,
         splits: Sequence[NumberedSplit],
         spec: PairSpec,
     ) -> None:
-        self.spark = spark
-        self.work = Work(
+        self.cores = cores
+        self.work = PairTasks(
             spec,
-            spread(splits, TASKS_PER_CORE * parallelism(spark)),
+            spread(splits, TASKS_PER_CORE * cores),
             [_Source(of.keys, of.facts.storage_options) for of in plan.relations],
         )
 
-    def fingerprints(self) -> DataFrame:
+    def fingerprints(self) -> Work:
         """Sums over the splits and a report on each, as SUMS_SCHEMA."""
         size = len(self.work.tasks) * bytes_of_sums(self.work.spec)
-        return added_up(self.run(_fingerprint, SUMS_SCHEMA), self.spark, size)
+        return added_up(self.run(_fingerprint, SUMS_SCHEMA), self.cores, size)
 
-    def bad_pairs(self) -> DataFrame:
+    def bad_pairs(self) -> Work:
         """The pairs that are wrong by themselves, as BAD_SCHEMA; each task shows so many."""
         return self.run(_bad_pairs, BAD_SCHEMA)
 
-    def order(self) -> DataFrame:
+    def order(self) -> Work:
         """A report on the order of keys in each split, as SUMS_SCHEMA."""
         return self.run(_order, SUMS_SCHEMA)
 
-    def key_digests(self) -> DataFrame:
+    def key_digests(self) -> Work:
         """Digests of all keys, as DIGESTS_SCHEMA."""
         return self.run(_key_digests, DIGESTS_SCHEMA)
 
-    def pairs_of(self, digests: NDArray[np.uint64]) -> DataFrame:
+    def pairs_of(self, digests: NDArray[np.uint64]) -> Work:
         """The pairs whose keys have some digests."""
         return self.run(_pairs_of_digests, "key binary, value binary", digests=digests)
 
-    def entries(self, bitmaps: Bitmaps) -> DataFrame:
+    def entries(self, bitmaps: Bitmaps) -> Work:
         """All entries of the chosen buckets, as ENTRY_SCHEMA."""
         return self.run(_entries, ENTRY_SCHEMA, bitmaps=bitmaps)
 
-    def gathered_entries(self, bitmaps: Bitmaps) -> DataFrame:
+    def gathered_entries(self, bitmaps: Bitmaps) -> Work:
         """The same, packed for the driver, which sifts them; NULL where they are too many."""
         share = BYTES_MAX // len(self.work.tasks)
         return self.run(_gather, PACKED_SCHEMA, bitmaps=bitmaps, bytes_max=share)
@@ -135,12 +130,12 @@ class NativePairs:
     def run(
         self,
         task: Callable[..., Iterator[pa.RecordBatch]],
-        schema: "StructType | str",
+        schema: str | tuple[Column, ...],
         **given: object,
-    ) -> DataFrame:
+    ) -> Work:
         """What a task yields for its number, when it is also told the work and what is given."""
-        work = partial(task, work=self.work, **given)
-        return run_in_tasks(self.spark, len(self.work.tasks), work, schema)
+        of_number = partial(task, work=self.work, **given)
+        return Work(given=range(len(self.work.tasks)), task=of_number, schema=schema)
 
 
 def bytes_of_sums(spec: PairSpec) -> int:
@@ -148,7 +143,7 @@ def bytes_of_sums(spec: PairSpec) -> int:
     return 32 * len(spec.indexes) << spec.bucket_bits
 
 
-def _fingerprint(number: int, work: Work) -> Iterator[pa.RecordBatch]:
+def _fingerprint(number: int, work: PairTasks) -> Iterator[pa.RecordBatch]:
     scan, reports, room = PairScan(work.spec), [], work.spec.limit
     for numbered in work.tasks[number]:
         before = {slot: sums.copy() for slot, sums in scan.sums.items()}
@@ -168,7 +163,7 @@ def _fingerprint(number: int, work: Work) -> Iterator[pa.RecordBatch]:
     yield sums_batch(pieces(scan.sums), reports)
 
 
-def _bad_pairs(number: int, work: Work) -> Iterator[pa.RecordBatch]:
+def _bad_pairs(number: int, work: PairTasks) -> Iterator[pa.RecordBatch]:
     scan, room = PairScan(work.spec), work.spec.limit
     for numbered in work.tasks[number]:
         order = KeyOrder(scan.layout)
@@ -182,7 +177,7 @@ def _bad_pairs(number: int, work: Work) -> Iterator[pa.RecordBatch]:
                 yield report.as_rows()
 
 
-def _order(number: int, work: Work) -> Iterator[pa.RecordBatch]:
+def _order(number: int, work: PairTasks) -> Iterator[pa.RecordBatch]:
     reports, room, (layout, _) = [], work.spec.limit, layout_and_indexes(work.spec)
     for numbered in work.tasks[number]:
         report, order = Report(room), KeyOrder(layout)
@@ -197,7 +192,7 @@ def _order(number: int, work: Work) -> Iterator[pa.RecordBatch]:
     yield sums_batch(pieces({}), reports)
 
 
-def _key_digests(number: int, work: Work) -> Iterator[pa.RecordBatch]:
+def _key_digests(number: int, work: PairTasks) -> Iterator[pa.RecordBatch]:
     for numbered in work.tasks[number]:
         batches = work.pairs(numbered, work.reader(numbered))
         digests = [digests_of(batch.column("key"), work.spec) for batch in batches]
@@ -206,7 +201,7 @@ def _key_digests(number: int, work: Work) -> Iterator[pa.RecordBatch]:
 
 
 def _pairs_of_digests(
-    number: int, work: Work, digests: NDArray[np.uint64]
+    number: int, work: PairTasks, digests: NDArray[np.uint64]
 ) -> Iterator[pa.RecordBatch]:
     for numbered in work.tasks[number]:
         for batch in work.pairs(numbered, work.reader(numbered)):
@@ -245,7 +240,7 @@ def _sifted(entries: pa.Table, salt: Salt) -> pa.Table:
     return entries.filter(pa.array(is_mark | np.isin(key.first, unbalanced(sides))))
 
 
-def _entries(number: int, work: Work, bitmaps: Bitmaps) -> Iterator[pa.RecordBatch]:
+def _entries(number: int, work: PairTasks, bitmaps: Bitmaps) -> Iterator[pa.RecordBatch]:
     found: list[pa.RecordBatch] = []
     size = 0
     for numbered in work.tasks[number]:
@@ -260,7 +255,9 @@ def _entries(number: int, work: Work, bitmaps: Bitmaps) -> Iterator[pa.RecordBat
         yield pa.concat_batches(found)
 
 
-def _gather(number: int, work: Work, bitmaps: Bitmaps, bytes_max: int) -> Iterator[pa.RecordBatch]:
+def _gather(
+    number: int, work: PairTasks, bitmaps: Bitmaps, bytes_max: int
+) -> Iterator[pa.RecordBatch]:
     kept: dict[int, list[pa.RecordBatch]] = defaultdict(list)
     size = 0
     for batch in _entries(number, work, bitmaps):

@@ -5,11 +5,11 @@ All pairs are read once to learn what cannot be decoded, before the first job re
 job never takes a column for NULL that stands in a pair which could not be read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 
 from checks.failures import FAILURES, split_not_read
 from checks.pairs.plan import stamp_of
@@ -39,7 +39,7 @@ class CountedRows:
     lost: bool  # a pair could not be read: it may be what a row without a family lacks
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> "CountedRows":
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> "CountedRows":
         """What all tasks counted, from rows of COUNT_SCHEMA."""
         return cls(
             rows=sum(row["rows"] for row in rows),
@@ -138,7 +138,7 @@ class DecodedRows:
                 return counted
         splits = self._readable
         rows = PairRows(self.reading, self.plan, splits)
-        found = self.reading.jobs.rows(rows.counted(judged))
+        found = self.reading.jobs.arrow(rows.counted(judged)).to_pylist()
         self.lost |= {splits[row["split"]].name: row["error"] for row in found if row["error"]}
         self.counts[names] = CountedRows.of(found)
         return self.counts[names]

@@ -16,13 +16,14 @@ from pyspark.sql import DataFrame
 
 from checks.pairs.entries import SparkPairs
 from checks.pairs.keys import primary_prefix
-from checks.pairs.native import NativePairs, Work
+from checks.pairs.native import NativePairs, PairTasks
 from checks.pairs.row_copies import each_copy
 from checks.pairs.scan import PairSpec, layout_and_indexes, whole_rows
 from checks.pairs.table import PairTable
 from checks.source import Reading
 from checks.task_rows import as_batch
 from checks.task_sums import NumberedSplit
+from checks.work import Work
 from scrub.codec.digest import Salt
 from scrub.model.kv import KeyChoice
 from scrub.model.plan import PairRelation, TablePlan
@@ -32,8 +33,6 @@ from scrub.spark.types import to_struct
 from scrub.stores.unreadable import UnreadableSplit
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
     from scrub.codec.kv.arrow_rows import ArrowRows
 
 COUNT_SCHEMA = (
@@ -76,9 +75,10 @@ class PairRows:
     def frame(self, columns: Sequence[Column], *, partial: bool = True) -> DataFrame:
         """Some columns of all rows; without `partial`, of those rows that have every family."""
         spec = _RowSpec(self.spec, tuple(columns), partial)
-        return self._run(_rows, _rows_of_splits, to_struct(columns), spec)
+        rows = self._run(_rows, _rows_of_splits, tuple(columns), spec)
+        return self.reading.jobs.frame(rows)
 
-    def counted(self, columns: Sequence[Column]) -> DataFrame:
+    def counted(self, columns: Sequence[Column]) -> Work | DataFrame:
         """How many rows there are, and what could not be decoded, as COUNT_SCHEMA."""
         spec = _RowSpec(self.spec, tuple(columns))
         return self._run(_count, _count_splits, COUNT_SCHEMA, spec)
@@ -87,16 +87,15 @@ class PairRows:
         self,
         of_pairs: Callable[..., Iterator[pa.RecordBatch]],
         of_splits: Callable[..., Iterator[pa.RecordBatch]],
-        schema: "StructType | str",
+        schema: str | tuple[Column, ...],
         spec: _RowSpec,
-    ) -> DataFrame:
-        spark, stores = self.reading.spark, self.reading.stores
+    ) -> Work | DataFrame:
+        jobs, stores = self.reading.jobs, self.reading.stores
         if not self.table.is_native:
-            pairs = SparkPairs(spark, self.table, stores, self.spec).together()
-            return pairs.mapInArrow(partial(of_pairs, spec=spec), schema)
-        if not self.table.splits:
-            return spark.createDataFrame([], schema)
-        native = NativePairs(spark, self.table, self.table.splits, self.spec)
+            pairs = SparkPairs(jobs.spark, self.table, stores, self.spec).together()
+            of_spark = schema if isinstance(schema, str) else to_struct(schema)
+            return pairs.mapInArrow(partial(of_pairs, spec=spec), of_spark)
+        native = NativePairs(jobs.cores, self.table, self.table.splits, self.spec)
         return native.run(of_splits, schema, spec=spec)
 
 
@@ -133,7 +132,7 @@ def _rows(batches: Iterator[pa.RecordBatch], spec: _RowSpec) -> Iterator[pa.Reco
             yield wanted
 
 
-def _rows_of_splits(number: int, work: Work, spec: _RowSpec) -> Iterator[pa.RecordBatch]:
+def _rows_of_splits(number: int, work: PairTasks, spec: _RowSpec) -> Iterator[pa.RecordBatch]:
     for numbered in work.tasks[number]:
         yield from _rows(_pairs(numbered, work), spec)
 
@@ -142,7 +141,7 @@ def _count(batches: Iterator[pa.RecordBatch], spec: _RowSpec) -> Iterator[pa.Rec
     yield as_batch([_counts(0, batches, spec)], COUNT_SCHEMA)
 
 
-def _count_splits(number: int, work: Work, spec: _RowSpec) -> Iterator[pa.RecordBatch]:
+def _count_splits(number: int, work: PairTasks, spec: _RowSpec) -> Iterator[pa.RecordBatch]:
     counted: list[tuple[object, ...]] = []
     for numbered in work.tasks[number]:
         try:
@@ -152,7 +151,7 @@ def _count_splits(number: int, work: Work, spec: _RowSpec) -> Iterator[pa.Record
     yield as_batch(counted, COUNT_SCHEMA)
 
 
-def _pairs(numbered: NumberedSplit, work: Work) -> Iterator[pa.RecordBatch]:
+def _pairs(numbered: NumberedSplit, work: PairTasks) -> Iterator[pa.RecordBatch]:
     return work.pairs(numbered, work.reader(numbered))
 
 

@@ -8,13 +8,13 @@ from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 
 from checks.choose import Chosen
 from checks.columns.sifting import ROWS_MAX
 from checks.failures import Failure
 from checks.findings import SlotFindings
-from checks.named_defects import Counts, NamedDefects, count
+from checks.named_defects import Counts, HeldDefect, NamedDefects, count
 from checks.numbering import Slot, number_plan, relations_of
 from checks.pairs.beside import PairsBeside
 from checks.pairs.defects import PairDefects
@@ -29,6 +29,7 @@ from checks.registry import PHYSICAL
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
 from checks.source import Decided, Named, Reading
+from checks.work import Work
 from scrub.model.constraint import PRIMARY_KEY
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
@@ -49,7 +50,7 @@ class PairSource:
 
     def __init__(self, reading: Reading) -> None:
         self.reading, self.settings = reading, reading.settings
-        self.spark, self.jobs = reading.spark, reading.jobs
+        self.jobs = reading.jobs
         (self.plan,) = reading.plan.tables
         self.table = PairTable(self.plan)
         self.is_physical = self.plan.of_check(PHYSICAL.name) is not None
@@ -97,15 +98,15 @@ class PairSource:
 
     # Reading
 
-    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> DataFrame:  # noqa: ARG002
+    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> Work | DataFrame:  # noqa: ARG002
         """All indexes are added up, since the same pass judges every pair."""
         return self._read(parts, self.spec).fingerprints()
 
     def _read(self, parts: Sequence[Part], spec: PairSpec) -> NativePairs | SparkPairs:
         """Some parts, as tasks open them; where Spark reads, there is only one."""
         if self.table.is_native:
-            return NativePairs(self.spark, self.table, numbered(parts), spec)
-        return SparkPairs(self.spark, self.table, self.reading.stores, spec)
+            return NativePairs(self.jobs.cores, self.table, numbered(parts), spec)
+        return SparkPairs(self.jobs.spark, self.table, self.reading.stores, spec)
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:  # noqa: ARG002
         return False
@@ -129,7 +130,6 @@ class PairSource:
             table=self.table,
             spec=self.spec,
             read=self._read,
-            spark=self.spark,
             jobs=self.jobs,
             state=self.state,
             parts=self.unread.readable(self.parts),
@@ -148,12 +148,12 @@ class PairSource:
         entries = None if few else self._entries(bitmaps).persist()
         frames: list[DataFrame] = []
         doubts: list[DataFrame] = []
-        sharing: dict[int, DataFrame] = {}
+        sharing: dict[int, NamedDefects] = {}
         try:
             for number in slots:
                 index = self.slots[number].index
                 of_slot = (
-                    frame_of(self.spark, few[number]).coalesce(1)
+                    frame_of(self.jobs.spark, few[number]).coalesce(1)
                     if entries is None
                     else entries.where(f"slot = {number}")
                 )
@@ -167,10 +167,12 @@ class PairSource:
                 if doubted is not None:
                     doubts.append(differences(doubted, index, number, shuffle=True))
                 if index.unique:
-                    sharing[number] = rows_sharing_keys(decided, number)
+                    sharing[number] = NamedDefects(rows_sharing_keys(decided, number))
             frame = reduce(DataFrame.unionAll, frames)
             yield Named(
-                NamedDefects(frame, tuple(self.jobs.rows(frame)) if entries is None else None),
+                NamedDefects(frame)
+                if entries is not None
+                else NamedDefects.holding(self.jobs.rows(frame)),
                 reduce(DataFrame.unionAll, doubts) if doubts else None,
                 sharing,
             )
@@ -187,8 +189,8 @@ class PairSource:
     def _entries(self, bitmaps: Bitmaps) -> DataFrame:
         parts = self.unread.readable(self.parts)
         if self.table.is_native and not parts:  # all files were removed before a later look
-            return self.spark.createDataFrame([], ENTRY_SCHEMA)
-        return self._read(parts, self.spec).entries(bitmaps)
+            return self.jobs.spark.createDataFrame([], ENTRY_SCHEMA)
+        return self.jobs.frame(self._read(parts, self.spec).entries(bitmaps))
 
     def _few_entries(self, bitmaps: Bitmaps) -> dict[int, pa.Table]:
         """The entries of keys that disagree, if tasks open the files and few are to be read."""
@@ -200,7 +202,7 @@ class PairSource:
         parts = self.unread.readable(self.parts) if self.table.is_native else ()
         if not parts or rows > ROWS_MAX:
             return {}
-        job = NativePairs(self.spark, self.table, numbered(parts), self.spec)
+        job = NativePairs(self.jobs.cores, self.table, numbered(parts), self.spec)
         gathered = self.jobs.arrow(job.gathered_entries(bitmaps))
         return sift(gathered, self.spec.salt, list(bitmaps)) or {}
 
@@ -222,11 +224,11 @@ class PairSource:
         return not self.unread.undecidable(slot, *relations_of(slot, self.relations))
 
     @contextmanager
-    def sharing(self, slot: Slot) -> Iterator[DataFrame | None]:  # noqa: ARG002
+    def sharing(self, slot: Slot) -> Iterator[NamedDefects | None]:  # noqa: ARG002
         """Rows that share a key ask for one pair, so that their index differs: see `named`."""
         yield None
 
-    def to_defect(self, row: Row, slot: Slot) -> Defect:
+    def to_defect(self, row: HeldDefect, slot: Slot) -> Defect:
         if row["kind"] == DefectKind.UNIQUE_VIOLATION.value:
             return self.words.of_shared_key(slot.index, row)
         return self.words.of_difference(slot.index, row)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spark, started when it is first needed: much of what a command does needs none."""
 
+import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from scrub.errors import UsageError
+from scrub.model.place import IN_PROCESS_BYTES, IN_PROCESS_BYTES_VARIABLE, parse_size
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.request import SparkOptions
 
@@ -14,6 +18,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from scrub.stores.base import SessionProvider
+
+
+_NAMED_BY = {
+    "PYSPARK_GATEWAY_PORT": "spark-submit started this process",
+    "SPARK_REMOTE": "SPARK_REMOTE is set",
+}
 
 
 @contextmanager
@@ -39,6 +49,37 @@ class LazySpark:
     sessions: "list[SparkSession]" = field(default_factory=list)
     in_zones: "dict[str, SparkSession]" = field(default_factory=dict)
 
+    @property
+    def named(self) -> str | None:
+        """What asks for Spark by name, however little is to be done; None if nothing does."""
+        conf = dict(self.options.conf)
+        if self.options.remote or self.options.master:
+            return f"{'--remote' if self.options.remote else '--master'} is given"
+        for setting in ("spark.master", "spark.remote"):
+            if setting in conf:
+                return f"{setting} is set"
+        for variable, told in _NAMED_BY.items():
+            if variable in os.environ:
+                return told
+        if self.bytes_asked_for is not None:
+            return None  # who sets the bound means it, whatever session there is
+        if self.given is not None or _is_active():
+            return "a session is active"
+        return None
+
+    @property
+    def bytes_asked_for(self) -> int | None:
+        """Up to how many bytes are read in this process, if a setting or a variable says so."""
+        told = dict(self.options.conf).get(IN_PROCESS_BYTES)
+        told = os.environ.get(IN_PROCESS_BYTES_VARIABLE) if told is None else told
+        if not told:
+            return None
+        try:
+            return parse_size(told)
+        except ValueError as error:
+            hint = f"write {IN_PROCESS_BYTES}=500MiB, or 0 to run every check on Spark"
+            raise UsageError(f"{IN_PROCESS_BYTES}: {error}", hint=hint) from None
+
     def started(self, zone: str = "UTC", few_rows: bool = False) -> "SparkSession":
         """The session; zone and number of rows are heeded by the first call only."""
         if not self.sessions:
@@ -63,3 +104,12 @@ class LazySpark:
             zoned = in_time_zone(session, zone, needed=False)
             self.in_zones[zone] = self.stack.enter_context(zoned)
         return self.in_zones[zone]
+
+
+def _is_active() -> bool:
+    """Whether somebody in this process has a session; whoever has not imported Spark has none."""
+    if "pyspark" not in sys.modules:
+        return False
+    from scrub.spark.session import existing_session
+
+    return existing_session() is not None

@@ -21,11 +21,21 @@ from scrub.catalog.tables import read_tables
 from scrub.catalog.time_zones import read_time_zone
 from scrub.errors import CatalogError, UsageError
 from scrub.model.gate import GatePolicy
+from scrub.model.place import parse_size
 from scrub.model.table import UTC, Store, Table
 from scrub.redaction import redacted
 
 VERSION = 1
-_KEYS = ("version", "stores", "tables", "journal_days", "time_zone", "gate", "waivers")
+_KEYS = (
+    "version",
+    "stores",
+    "tables",
+    "journal_days",
+    "time_zone",
+    "in_process_bytes",
+    "gate",
+    "waivers",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +46,7 @@ class Catalog:
     stores: Mapping[str, Store]
     tables: Mapping[str, Table]
     journal_days: float | None = None  # repairs that ended longer ago are forgotten; None: never
+    in_process_bytes: int | None = None  # checks that read no more do not start Spark
     gate: GatePolicy = field(default_factory=GatePolicy)
     waivers: str | None = None  # the file of them, if it has another name than usual
     # Place and format of stores before variables were filled in: what may be shown to people.
@@ -91,6 +102,7 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes, unset_allowed: boo
         stores=stores,
         tables=tables,
         journal_days=_days(section),
+        in_process_bytes=_size(section),
         gate=read_gate_policy(section, tables),
         waivers=section.text("waivers"),
         as_written=as_written,
@@ -109,6 +121,17 @@ def _days(section: Section) -> float | None:
         section.add("journal_days", f"'{text}' is not a number of days", "write journal_days: 90")
         return None
     return days
+
+
+def _size(section: Section) -> int | None:
+    text = section.text("in_process_bytes")
+    if text is None:
+        return None
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        section.add("in_process_bytes", str(error), "write in_process_bytes: 500 MiB")
+        return None
 
 
 def _as_written(stores: Node | None) -> Iterator[tuple[tuple[str, str], str]]:

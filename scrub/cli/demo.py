@@ -49,7 +49,7 @@ def demo(rows: int, keep: Path | None) -> NoReturn:
             repaired = repair_demo(lake, found.result, on_progress=on_progress)
         _show_repair(repaired)
     click.echo(
-        f"Making the lake took {lake.seconds:.1f} s, starting Spark and checking "
+        f"Making the lake took {lake.seconds:.1f} s, checking it "
         f"{found.seconds:.1f} s, everything {time.monotonic() - began:.1f} s."
     )
     click.echo(f"\nWhat to try next:\n\n{_next_steps(keep)}")

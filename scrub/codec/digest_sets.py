@@ -67,7 +67,7 @@ def _stored(first: Word, second: Word) -> Word:
     return uint64(1) if first == uint64(0) and second == uint64(0) else second
 
 
-@njit(types.void(_NEW_PAIRS, _PAIRS), cache=True)
+@njit(types.void(_NEW_PAIRS, _PAIRS), cache=True, nogil=True)
 def _fill(table: Pairs, pairs: Pairs) -> None:
     for row in range(len(pairs)):
         first = pairs[row, 0]
@@ -77,7 +77,7 @@ def _fill(table: Pairs, pairs: Pairs) -> None:
         table[place, 1] = second
 
 
-@njit(types.boolean[::1](_PAIRS, _DIGESTS, _DIGESTS), cache=True)
+@njit(types.boolean[::1](_PAIRS, _DIGESTS, _DIGESTS), cache=True, nogil=True)
 def found(table: Pairs, firsts: Digests, seconds: Digests) -> NDArray[np.bool_]:
     """Which keys are in the set."""
     flags = np.empty(len(firsts), dtype=np.bool_)
@@ -108,14 +108,14 @@ def _place_of_first(table: Digests, first: Word) -> Any:
     return place
 
 
-@njit(types.void(_NEW_DIGESTS, _DIGESTS), cache=True)
+@njit(types.void(_NEW_DIGESTS, _DIGESTS), cache=True, nogil=True)
 def _fill_firsts(table: Digests, firsts: Digests) -> None:
     for row in range(len(firsts)):
         place = _place_of_first(table, firsts[row])
         table[place] = firsts[row] if firsts[row] != uint64(0) else uint64(1)
 
 
-@njit(types.boolean[::1](_DIGESTS, _DIGESTS), cache=True)
+@njit(types.boolean[::1](_DIGESTS, _DIGESTS), cache=True, nogil=True)
 def found_firsts(table: Digests, firsts: Digests) -> NDArray[np.bool_]:
     """Which first digests are in the set."""
     flags = np.empty(len(firsts), dtype=np.bool_)
@@ -125,7 +125,7 @@ def found_firsts(table: Digests, firsts: Digests) -> NDArray[np.bool_]:
     return flags
 
 
-@njit(_NEW_PAIRS(_PAIRS, _PAIRS), cache=True)
+@njit(_NEW_PAIRS(_PAIRS, _PAIRS), cache=True, nogil=True)
 def lacking(table: Pairs, pairs: Pairs) -> Pairs:
     """The keys that are not in the set."""
     kept = np.empty(pairs.shape, dtype=np.uint64)
@@ -147,7 +147,7 @@ def _range_of(first: Word, ranges: Word) -> Any:
     return ((first >> uint64(32)) * ranges) >> uint64(32)
 
 
-@njit(_NEW_ENDS(_DIGESTS, types.int64), cache=True)
+@njit(_NEW_ENDS(_DIGESTS, types.int64), cache=True, nogil=True)
 def range_ends(firsts: Digests, ranges: int) -> NDArray[np.int64]:
     """Where the digests of each range end once they are laid out range by range."""
     ends = np.zeros(ranges, dtype=np.int64)
@@ -158,7 +158,7 @@ def range_ends(firsts: Digests, ranges: int) -> NDArray[np.int64]:
     return ends
 
 
-@njit(_NEW_DIGESTS(_DIGESTS, _ENDS), cache=True)
+@njit(_NEW_DIGESTS(_DIGESTS, _ENDS), cache=True, nogil=True)
 def firsts_by_range(firsts: Digests, ends: NDArray[np.int64]) -> Digests:
     """The first digests, laid out range by range."""
     after = np.empty(len(firsts), dtype=np.uint64)
@@ -170,7 +170,7 @@ def firsts_by_range(firsts: Digests, ends: NDArray[np.int64]) -> Digests:
     return after
 
 
-@njit(_NEW_PAIRS(_DIGESTS, _DIGESTS, _ENDS), cache=True)
+@njit(_NEW_PAIRS(_DIGESTS, _DIGESTS, _ENDS), cache=True, nogil=True)
 def pairs_by_range(firsts: Digests, seconds: Digests, ends: NDArray[np.int64]) -> Pairs:
     """Both digests, laid out range by range."""
     after = np.empty((len(firsts), 2), dtype=np.uint64)
@@ -188,7 +188,7 @@ def distinct(pairs: Pairs) -> Pairs:
     return _distinct(pairs, empty_set(len(pairs)))
 
 
-@njit(_NEW_PAIRS(_PAIRS, _NEW_PAIRS), cache=True)
+@njit(_NEW_PAIRS(_PAIRS, _NEW_PAIRS), cache=True, nogil=True)
 def _distinct(pairs: Pairs, table: Pairs) -> Pairs:
     kept = np.empty(pairs.shape, dtype=np.uint64)
     number = 0
@@ -210,7 +210,11 @@ def nothing_recent() -> Recent:
     return np.zeros((_RECENT_PLACES, 3), dtype=np.uint64)
 
 
-@njit(types.UniTuple(_NEW_DIGESTS, 2)(_NEW_PAIRS, _DIGESTS, _DIGESTS, types.int64), cache=True)
+@njit(
+    types.UniTuple(_NEW_DIGESTS, 2)(_NEW_PAIRS, _DIGESTS, _DIGESTS, types.int64),
+    cache=True,
+    nogil=True,
+)
 def without_recent(
     recent: Recent, firsts: Digests, seconds: Digests, times_max: int
 ) -> tuple[Digests, Digests]:

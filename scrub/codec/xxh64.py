@@ -127,7 +127,7 @@ def _is_valid(valid: Bitmap, position: int) -> bool:
     return (valid[position >> 3] >> (position & 7)) & 1 == 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fold_words(
     words: Integers,
     stride: int,
@@ -158,7 +158,7 @@ def fold_words(
             second_out[row] = hash_long(word, second[row])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fold_codes(
     codes: Integers,
     first_words: Digests,
@@ -189,14 +189,14 @@ def fold_codes(
             second_out[row] = hash_long(second_words[code], second[row])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hash_strings(offsets: Integers, data: Bitmap, start: int, seed: Word, digests: Digests) -> None:
     """Digest each string or binary of a column."""
     for row in range(len(digests)):
         digests[row] = hash_bytes(data, offsets[start + row], offsets[start + row + 1], seed)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hash_wide_decimals(words: Integers, start: int, seed: Word, digests: Digests) -> None:
     """Digest each decimal128 as Java's BigInteger.toByteArray: the shortest big-endian form."""
     octets = np.empty(16, dtype=np.uint8)
@@ -213,7 +213,7 @@ def hash_wide_decimals(words: Integers, start: int, seed: Word, digests: Digests
         digests[row] = hash_bytes(octets, begin, 16, seed)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def add_to_buckets(
     placement: Digests,
     shift: int,
@@ -242,7 +242,7 @@ def add_to_buckets(
             sums[bucket, 3] -= second[row]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def rows_in_buckets(placement: Digests, shift: int, wanted: Bitmap) -> NDArray[np.bool_]:
     """Which rows fall into a bucket whose bit is set in `wanted`."""
     chosen = np.empty(len(placement), dtype=np.bool_)

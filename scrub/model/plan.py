@@ -7,6 +7,7 @@ from enum import StrEnum
 from scrub.errors import ScrubError
 from scrub.model.constraint import Constraint
 from scrub.model.kv import KeyChoice
+from scrub.model.place import Place
 from scrub.model.relation import RelationFacts
 from scrub.model.request import Engine, Strategy
 from scrub.model.table import Index, Table
@@ -177,6 +178,7 @@ class CheckPlan:
     tables: tuple[TablePlan, ...]
     not_checked: tuple[NotChecked, ...] = ()
     own_indexes: tuple[OwnIndexPlan, ...] = ()
+    place: Place | None = None  # where tasks run, once it is decided
 
     @property
     def errors(self) -> tuple[ScrubError, ...]:

@@ -85,6 +85,7 @@ class RunResult:
     seconds_starting: float = 0.0  # of Spark, which says nothing about the check's speed
     definitions: Mapping[str, Definition] = field(default_factory=dict)  # of the tables, by name
     where: str | None = None  # only rows for which this is true were looked at
+    ran: str | None = None  # where its tasks ran, and why there
     redacted: bool = False  # of its defects, only keys and the names of columns are left
 
     @property

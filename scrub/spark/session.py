@@ -41,7 +41,7 @@ def spark_session(
     `few_rows`, a new session is configured to start fast rather than to run fast.
     """
     with nullcontext() if options.verbose else values_not_told():
-        active = given or SparkSession.getActiveSession() or _of_another_thread()
+        active = given or existing_session()
         if active is not None:
             yield active
             return
@@ -59,6 +59,11 @@ def _own_session(options: SparkOptions, few_rows: bool, time_zone: str) -> Itera
             yield session
         finally:
             _stop(session)
+
+
+def existing_session() -> SparkSession | None:
+    """The session that somebody in this process has made, if there is one."""
+    return SparkSession.getActiveSession() or _of_another_thread()
 
 
 def _stop(session: SparkSession) -> None:

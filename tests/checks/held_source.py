@@ -3,10 +3,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, Never, cast
 
 import numpy as np
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Row
 
 from checks.choose import Chosen
 from checks.failures import Failure
@@ -28,11 +28,8 @@ from scrub.stores.base import ComparingStore
 from tests.checks.plans import numbered
 
 
-class HeldFrame:
-    """What stands for a frame that nobody computes."""
-
-    def where(self, _: str) -> "HeldFrame":
-        return self
+def _no_spark() -> Never:
+    raise AssertionError("nobody needs Spark here")
 
 
 def a_difference(slot: int, kind: DefectKind, key: int) -> Row:
@@ -76,10 +73,10 @@ class HeldSource:
         if self.failures:
             raise self.failures.pop(0)
         held = tuple(row for row in self.differences if row["slot"] in slots)
-        yield Named(NamedDefects(cast(DataFrame, HeldFrame()), held))
+        yield Named(NamedDefects.holding(held))
 
     def decide(self, named: Named) -> Decided:
-        return Decided(named.defects, count(named.defects, Jobs()), self.undecided)
+        return Decided(named.defects, count(named.defects, Jobs(_no_spark)), self.undecided)
 
     def why_undecided(self, slot: Slot, number: int) -> str:
         return f"{number} rows of {slot.label} prove nothing"
@@ -116,10 +113,9 @@ class HeldSource:
 def a_run(plan: CheckPlan, source: HeldSource, **settings: Any) -> Run:
     """A run whose scan is done."""
     given = RunSettings(run_id="r", **settings)
-    jobs = Jobs()
+    jobs = Jobs(_no_spark)
     return Run(
         plan=plan,
-        spark=cast(Any, None),
         settings=given,
         source=cast(EntrySource, source),
         jobs=jobs,

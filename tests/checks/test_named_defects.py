@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Named defects that are held on the driver: counted, put in order, shown; no Spark is needed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from pyspark.sql import Row
 
-from checks.named_defects import NamedDefects, as_counts, count
+from checks.named_defects import HeldDefect, NamedDefects, as_counts, count
 from checks.shown_defects import ShownDefects
 from scrub.model.defect import DefectKind
 from tests.reports.results import a_defect
@@ -26,8 +27,7 @@ def a_row(slot: int, kind: str, *key: str | None, entry: str | None = "e") -> Ro
 
 
 def held(*rows: Row) -> NamedDefects:
-    frame: Any = NoJobs()
-    return NamedDefects(frame, rows)
+    return NamedDefects.holding(rows)
 
 
 def shown(limit: int, on_defect: Any = None) -> ShownDefects:
@@ -35,7 +35,7 @@ def shown(limit: int, on_defect: Any = None) -> ShownDefects:
     return ShownDefects(limit=limit, on_defect=on_defect, jobs=jobs)
 
 
-def keys_of(rows: list[Row]) -> list[Any]:
+def keys_of(rows: Sequence[HeldDefect]) -> list[Any]:
     return [row["primary_key"] for row in rows]
 
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,34 +23,12 @@ from scrub.errors import StoreUnavailable
 from scrub.model.defect import DefectKind
 from scrub.model.request import Strategy
 from scrub.model.result import Status
+from tests.checks.keys.ground import IN_THIS_PROCESS
 from tests.checks.plans import a_plan, numbered
 
 SOME: Chosen = {0: ChosenBuckets(np.ones(16, bool))}
 ALL: Chosen = {0: None}
 MISSING, DANGLING = DefectKind.MISSING, DefectKind.DANGLING
-
-
-class Frame:
-    """Stands for a frame of counts, by slot and kind."""
-
-    def __init__(self, *counts: tuple[int, DefectKind, int]) -> None:
-        self.counts = [Row(slot=s, kind=kind.value, count=number) for s, kind, number in counts]
-
-    def groupBy(self, *_: str) -> "Frame":  # noqa: N802 - Spark's name
-        return self
-
-    def count(self) -> "Frame":
-        return self
-
-
-class Jobs:
-    """Hands out what a frame stands for."""
-
-    def rows(self, frame: Frame) -> list[Row]:
-        return frame.counts
-
-    def computed(self, frame: Frame) -> Frame:
-        return frame
 
 
 class Source:
@@ -64,9 +42,9 @@ class Source:
         self.can_be_set_aside = True
         self.undecided: Mapping[int, int] = {}
         self.settles = True
+        self.afterwards: Source | None = None  # what a later look is given
         held = [_row(kind, number) for number, kind in enumerate(kinds)]
-        frame: Any = Frame()
-        self.defects = NamedDefects(frame, tuple(held))
+        self.defects = NamedDefects.holding(held)
 
     @contextmanager
     def named(self, _slots: Sequence[int], _chosen: Chosen) -> Iterator[Named]:
@@ -92,7 +70,7 @@ class Source:
         return self.settles
 
     def later(self, _plan: object) -> "Source":
-        return self
+        return self.afterwards or self
 
     def try_otherwise(self, _error: object) -> bool:
         return False
@@ -109,12 +87,10 @@ def _row(kind: DefectKind, number: int) -> Row:
 
 
 def run_of(source: Source, **settings: Any) -> Run:
-    jobs: Any = Jobs()
-    nothing: Any = None
+    jobs, nothing = IN_THIS_PROCESS, cast(Any, None)
     pretended: Any = source
     return Run(
         plan=source.plan,
-        spark=nothing,
         settings=RunSettings(run_id="a run", **settings),
         source=pretended,
         jobs=jobs,
@@ -139,11 +115,6 @@ def unnamed_of(run: Run) -> int:
     left = SlotFindings()
     run.unnamed.conclude(0, left, ())
     return left.unnamed
-
-
-@pytest.fixture(autouse=True)
-def _frames_without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checks.named_defects._without", lambda frame, _: frame)
 
 
 # Naming
@@ -226,16 +197,16 @@ def never(_: float) -> None:
     raise AssertionError("waited for nothing")
 
 
-def test_what_a_later_look_does_not_find_was_transient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checks.settle.still_there", lambda *_: Frame((0, MISSING, 1)))
-    monkeypatch.setattr(ShownDefects, "add_named", lambda *_: None)
+def test_what_a_later_look_does_not_find_was_transient() -> None:
     waited: list[float] = []
     source = Source(MISSING, MISSING, DANGLING)
-    _, found = named_by(
+    source.afterwards = Source(MISSING)
+    run, found = named_by(
         source, settle_seconds=5.0, sleep=waited.append, plan_again=lambda: source.plan
     )
     assert (found.counts, found.transient) == ({MISSING: 1}, 2)
     assert waited == [5.0]
+    assert run.shown.defects == [["0"]]
 
 
 def test_without_a_defect_nobody_waits() -> None:

@@ -25,6 +25,7 @@ from scrub.app.lazy_spark import LazySpark
 from scrub.catalog import Catalog
 from scrub.errors import ScrubError
 from scrub.model.defect import Defect
+from scrub.model.place import IN_PROCESS_BYTES_DEFAULT, Place
 from scrub.model.plan import CheckPlan, NotChecked, OwnIndexPlan, TablePlan
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.request import CheckRequest
@@ -62,6 +63,8 @@ class Preparation:
     rows: int | None = None  # that the first plan says will be read
     on_defect: DefectListener | None = None  # gets every defect, whatever the limit
     errors: tuple[ScrubError, ...] = ()  # what kept tables from being looked at
+    place: Place | None = None  # where the tasks of the last plan run
+    seconds_before: float = 0.0  # that Spark took to start until the place was decided
 
     def session(self) -> "SparkSession":
         few = self.rows is not None and self.rows <= _FEW_ROWS
@@ -104,6 +107,7 @@ class Preparation:
         own = plan_own_indexes(self.tables, self.request, self.stores)
         return replace(
             plan,
+            place=self.place_for(plan) if plan.tables else None,
             not_checked=(*plan.not_checked, *(p for p in own if isinstance(p, NotChecked))),
             own_indexes=tuple(part for part in own if isinstance(part, OwnIndexPlan)),
         )
@@ -121,7 +125,8 @@ class Preparation:
         from checks.columns.meaning import without_changed_meaning
 
         later = self.plan(refusal, only=[table.table.name for table in plan.tables])
-        later = without_changed_meaning(later, self.session())
+        if self.place is None or not self.place.in_process:
+            later = without_changed_meaning(later, self.session())
         if _indexes_of(later) != _indexes_of(plan):
             raise together(later.errors)  # slots would mean other indexes
         tables = map(_comparable, later.tables, plan.tables)
@@ -147,7 +152,16 @@ class Preparation:
             tables=tuple(tables),
             defects=tuple(found.defects),
             seconds_starting=starting,
+            ran=self._ran,
         )
+
+    @property
+    def _ran(self) -> str | None:
+        """Where it ran; what only Spark does may have started it after all."""
+        if self.place is None:
+            return None
+        later = self.place.in_process and self.spark.seconds_starting > self.seconds_before
+        return f"{self.place}; Spark was started for what differs" if later else str(self.place)
 
     def _has_own_indexes(self) -> bool:
         return any(own_indexes(table, self.request) for table in self.tables)
@@ -165,20 +179,20 @@ class Preparation:
     def _start(
         self, found: "_Found", job_size: "JobSize | None", running: ExitStack
     ) -> "Callable[[CheckPlan], Findings]":
-        """Start Spark and say how a part of the plan is run; the plan may change by that."""
-        from checks.canary import native_refusal
-        from checks.columns.meaning import without_changed_meaning
+        """Say how a part of the plan is run; if it runs on Spark, the plan may change by that."""
+        from checks.in_process import InProcess
+        from checks.jobs import Jobs
         from checks.parts import JobSize
         from checks.run import run_stages
         from checks.run_settings import RunSettings
-        from scrub.spark.watching import stoppable
 
-        spark, request = self.session(), self.request
-        running.enter_context(stoppable(spark, self.run_id))
-        refusal = native_refusal(found.plan, spark)
-        if refusal is not None:
-            found.plan = self.plan(refusal)
-        found.plan = without_changed_meaning(found.plan, spark)
+        request, refusal = self.request, None
+        self.place, self.seconds_before = self.place_for(found.plan), self.spark.seconds_starting
+        if self.place.in_process:
+            jobs = Jobs(self.session, InProcess())
+        else:
+            refusal = self._start_spark(found, running)
+            jobs = Jobs(self.session)
         stores = self.stores  # a later look opens others
 
         def run_part(part: CheckPlan) -> "Findings":
@@ -196,9 +210,38 @@ class Preparation:
                 on_progress=self.on_progress,
                 on_defect=self.on_defect,
             )
-            return run_stages(part, stores, spark, settings)
+            return run_stages(part, stores, jobs, settings)
 
         return run_part
+
+    def _start_spark(self, found: "_Found", running: ExitStack) -> str | None:
+        """Start Spark, and leave out of the plan what this Spark cannot do; says what that is."""
+        from checks.canary import native_refusal
+        from checks.columns.meaning import without_changed_meaning
+        from scrub.spark.watching import stoppable
+
+        spark = self.session()
+        running.enter_context(stoppable(spark, self.run_id))
+        refusal = native_refusal(found.plan, spark)
+        if refusal is not None:
+            found.plan = self.plan(refusal)
+        found.plan = without_changed_meaning(found.plan, spark)
+        return refusal
+
+    def place_for(self, plan: CheckPlan) -> Place:
+        """Where to run a plan."""
+        from checks.place import place_of
+        from scrub.stores.needed_bytes import needed_bytes
+
+        asked_for = self.spark.bytes_asked_for
+        asked_for = self.catalog.in_process_bytes if asked_for is None else asked_for
+        bytes_max = IN_PROCESS_BYTES_DEFAULT if asked_for is None else asked_for
+        return place_of(
+            plan,
+            spark_named=self.spark.named,
+            bytes_max=bytes_max,
+            needed_bytes=needed_bytes,
+        )
 
     def _run_parts(
         self, found: "_Found", run_part: "Callable[[CheckPlan], Findings] | None"

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from scrub.app import run_check
+from scrub.app import explain_check, run_check
 from scrub.model.defect import Defect
+from scrub.model.plan import Way
 from scrub.model.request import CheckRequest, Engine
 from scrub.model.result import RunResult, Status
 from tests.checks.constraints.oracle import ConstraintTrial, Found, oracle
 from tests.checks.constraints.pair_trials import as_pairs
 from tests.checks.constraints.trials import collect_trials
 from tests.checks.constraints.written_trials import write_trials
+from tests.in_process import HERE, check_here
 from tests.postgres_server import Database
 
 TABLES = int(os.environ.get("SCRUB_TRIALS", "5"))  # of eight sections each
@@ -64,6 +66,15 @@ def run(catalog: Path, spark: Any, engine: Engine, *tables: str) -> RunResult:
     return result
 
 
+def run_here(catalog: Path, table: str) -> tuple[RunResult, set[str]]:
+    """What this process finds of the constraints that take no Spark, and their names."""
+    request = CheckRequest(catalog=catalog, tables=(table,), checks=("constraint",))
+    (plan,) = explain_check(request, spark_options=HERE).tables
+    names = tuple(one.constraint.name for one in plan.constraints if one.way is not Way.SQL)
+    assert names, "every constraint takes Spark"
+    return check_here(replace(request, constraints=names, limit=EVERY_DEFECT)), set(names)
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 def test_every_violation_is_reported_once_and_nothing_else(
@@ -91,5 +102,9 @@ def _compare(batch: list[ConstraintTrial], directory: Path, database: Database, 
         known = identities(by_tasks, lake)
         assert identities(by_spark, lake) == known, trial
         assert identities(by_tasks, server) == known, trial
+        in_process, names = run_here(catalog, lake)
+        wanted = Counter({key: n for key, n in expected.items() if key[1] in names})
+        assert found_in(in_process, lake) == wanted, trial
+        assert identities(in_process, lake) <= known, trial
         assert found_in(by_tasks, pairs) == oracle(as_pairs(trial)), trial
         assert ids_in(by_tasks, pairs) <= ids_in(by_tasks, lake), trial

@@ -2,11 +2,13 @@
 """Small relations for tests of keys, and keys whose first digests are the same."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Never
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checks.in_process import InProcess
+from checks.jobs import Jobs
 from checks.keys.split_rows import Key, SplitRows
 from scrub.codec import xxh64
 from scrub.codec.arrow_types import to_arrow
@@ -14,6 +16,23 @@ from scrub.codec.digest import RowDigests, Salt
 from scrub.model.relation import Split
 from scrub.model.table import Column
 from scrub.model.types import parse_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def unasked_for() -> Never:
+    raise AssertionError("Spark was asked for")
+
+
+IN_THIS_PROCESS = Jobs(unasked_for, InProcess())
+"""Jobs whose tasks run here; nobody may ask them for Spark."""
+
+
+def jobs_on(spark: "SparkSession") -> Jobs:
+    """Jobs whose tasks run on Spark."""
+    return Jobs(lambda: spark)
+
 
 SALT = Salt(first=-77, second=123_456_789_012)
 WORD = 1 << 64

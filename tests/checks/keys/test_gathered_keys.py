@@ -11,6 +11,7 @@ import pytest
 from checks.jobs import Jobs
 from checks.keys.gathered_keys import GatheredKeys, ParentRows, gather_keys
 from checks.keys.split_rows import SplitRows
+from checks.work import Work
 from tests.checks.keys.ground import SALT, cut_off, key_of, splits_of, table_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def has_all(gathered: GatheredKeys) -> bool:
 
 
 def gathered_alone(spark: "SparkSession", parent: SplitRows, keys_max: int) -> GatheredKeys:
-    (gathered,) = gather_keys(spark, Jobs(), [ParentRows(parent, KEY)], SALT, keys_max)
+    (gathered,) = gather_keys(Jobs(lambda: spark), [ParentRows(parent, KEY)], SALT, keys_max)
     return gathered
 
 
@@ -95,8 +96,8 @@ def test_several_parents_are_read_in_one_job(spark: "SparkSession", tmp_path: Pa
         ParentRows(SplitRows(splits=()), word),
         ParentRows(splits_of(tmp_path / "many", table_of(word, [(n,) for n in range(9)])), word),
     ]
-    jobs = CountedJobs()
-    words, texts, nothing, many = gather_keys(spark, jobs, parents, SALT, keys_max=8)
+    jobs = CountedJobs(lambda: spark)
+    words, texts, nothing, many = gather_keys(jobs, parents, SALT, keys_max=8)
     assert jobs.number_of_jobs == 1
     assert many.held is None
     asked = table_of(word, [(1,), (2,), (3,), (None,)]).to_batches()[0]
@@ -113,6 +114,6 @@ def test_several_parents_are_read_in_one_job(spark: "SparkSession", tmp_path: Pa
 class CountedJobs(Jobs):
     number_of_jobs = 0
 
-    def arrow(self, frame: "DataFrame") -> pa.Table:
-        self.number_of_jobs += 1
-        return super().arrow(frame)
+    def arrow(self, job: "Work | DataFrame") -> pa.Table:
+        object.__setattr__(self, "number_of_jobs", self.number_of_jobs + 1)
+        return super().arrow(job)

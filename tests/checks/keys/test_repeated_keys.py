@@ -9,9 +9,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from checks.jobs import Jobs
 from checks.keys.findings import KeyFindings
@@ -20,10 +21,16 @@ from checks.keys.split_rows import Key, SplitRows
 from checks.table_look import RowChoice
 from scrub.model.predicate import ColumnTerm, IsNull
 from scrub.spark.types import to_struct
-from tests.checks.keys.ground import SALT, colliding, cut_off, key_of, splits_of, table_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.checks.keys.ground import (
+    IN_THIS_PROCESS,
+    SALT,
+    colliding,
+    cut_off,
+    jobs_on,
+    key_of,
+    splits_of,
+    table_of,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -40,7 +47,16 @@ Find = Callable[["SparkSession", SplitRows, list[RepeatableKey]], list[KeyFindin
 def by_tasks(
     spark: "SparkSession", rows: SplitRows, keys: list[RepeatableKey], **options: int
 ) -> list[KeyFindings]:
-    return find_repeated(spark, Jobs(), rows, keys, PRIMARY_KEY, SALT, **options)
+    return find_repeated(jobs_on(spark), rows, keys, PRIMARY_KEY, SALT, **options)
+
+
+def by_tasks_here(
+    spark: "SparkSession",
+    rows: SplitRows,
+    keys: list[RepeatableKey],
+) -> list[KeyFindings]:
+    """In this process, where violations are compared without Spark."""
+    return find_repeated(IN_THIS_PROCESS, rows, keys, PRIMARY_KEY, SALT)
 
 
 def by_tasks_without_room(
@@ -55,16 +71,16 @@ def by_spark(
 ) -> list[KeyFindings]:
     paths = [split.uri for split in rows.splits]
     frame = spark.read.schema(to_struct(COLUMNS)).parquet(*paths)
-    return find_repeated_by_sql(Jobs(), frame, keys, PRIMARY_KEY)
+    return find_repeated_by_sql(jobs_on(spark), frame, keys, PRIMARY_KEY)
 
 
-WAYS = pytest.mark.parametrize("find", [by_tasks, by_tasks_without_room, by_spark])
+WAYS = pytest.mark.parametrize("find", [by_tasks, by_tasks_here, by_tasks_without_room, by_spark])
 
 
 def named(findings: KeyFindings, limit: int | None = None) -> Named:
-    rows = list(findings.named(Jobs(), limit))
+    rows = list(findings.named(Jobs(SparkSession.getActiveSession), limit))  # type: ignore[arg-type]
     findings.release()
-    return [(tuple(row.primary_key), tuple(row.key), row.copies) for row in rows]
+    return [(tuple(row["primary_key"]), tuple(row["key"]), row["copies"]) for row in rows]
 
 
 def random_rows(seed: int, number: int) -> list[tuple[Any, ...]]:
@@ -163,7 +179,7 @@ def test_two_keys_whose_first_digests_are_forced_to_collide_are_not_repeated(
     if find is by_spark:
         frame = spark.read.schema(to_struct(columns)).parquet(*(s.uri for s in splits.splits))
         key = RepeatableKey(columns=columns[2:])
-        (findings,) = find_repeated_by_sql(Jobs(), frame, [key], columns[:2])
+        (findings,) = find_repeated_by_sql(jobs_on(spark), frame, [key], columns[:2])
     else:
         (findings,) = find(spark, splits, [RepeatableKey(columns=columns[2:])])
     assert [line[0] for line in named(findings)] == [("3", "a"), ("4", "a")]
@@ -190,7 +206,7 @@ def test_keys_of_every_type_and_name_are_named_alike(spark: "SparkSession", tmp_
     keys = [RepeatableKey(columns=(column,)) for column in columns[2:]]
     keys.append(RepeatableKey(columns=columns[2:]))
     frame = spark.read.schema(to_struct(columns)).parquet(*(s.uri for s in splits.splits))
-    by_sql = find_repeated_by_sql(Jobs(), frame, keys, PRIMARY_KEY)
+    by_sql = find_repeated_by_sql(jobs_on(spark), frame, keys, PRIMARY_KEY)
     for one, other in zip(by_tasks(spark, splits, keys), by_sql, strict=True):
         lines = named(one)
         assert [line[0] for line in lines] == [("0", "a"), ("1", "a")]
@@ -216,7 +232,7 @@ def test_only_rows_that_are_looked_at_count(spark: "SparkSession", tmp_path: Pat
     frame = spark.read.schema(to_struct(COLUMNS)).parquet(*(s.uri for s in splits.splits))
     for found in (
         by_tasks(spark, chosen, keys),
-        find_repeated_by_sql(Jobs(), frame, keys, PRIMARY_KEY, "text IS NULL"),
+        find_repeated_by_sql(jobs_on(spark), frame, keys, PRIMARY_KEY, "text IS NULL"),
     ):
         assert [(one.rows, one.violations) for one in found] == [(6, 0), (6, 0)]
 

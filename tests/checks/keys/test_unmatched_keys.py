@@ -7,19 +7,26 @@ from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from checks.jobs import Jobs
 from checks.keys.findings import KeyFindings
 from checks.keys.split_rows import Key, SplitRows
 from checks.keys.unmatched_keys import Reference, find_unmatched, find_unmatched_by_sql
 from scrub.spark.types import to_struct
-from tests.checks.keys.ground import SALT, colliding, cut_off, key_of, splits_of, table_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.checks.keys.ground import (
+    IN_THIS_PROCESS,
+    SALT,
+    colliding,
+    cut_off,
+    jobs_on,
+    key_of,
+    splits_of,
+    table_of,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +41,17 @@ def by_range(
     reference: Reference,
     **options: int,
 ) -> KeyFindings:
-    return find_unmatched(spark, Jobs(), child, parent, reference, PRIMARY_KEY, SALT, **options)
+    return find_unmatched(jobs_on(spark), child, parent, reference, PRIMARY_KEY, SALT, **options)
+
+
+def by_range_here(
+    spark: "SparkSession",
+    child: SplitRows,
+    parent: SplitRows,
+    reference: Reference,
+) -> KeyFindings:
+    """In this process, where violations are compared without Spark."""
+    return find_unmatched(IN_THIS_PROCESS, child, parent, reference, PRIMARY_KEY, SALT)
 
 
 def by_range_without_room(
@@ -52,16 +69,16 @@ def by_spark(
 
     children = frame(child, (*PRIMARY_KEY, *reference.columns))
     parents = frame(parent, reference.referred)
-    return find_unmatched_by_sql(Jobs(), children, parents, reference, PRIMARY_KEY)
+    return find_unmatched_by_sql(jobs_on(spark), children, parents, reference, PRIMARY_KEY)
 
 
-WAYS = pytest.mark.parametrize("find", [by_range, by_range_without_room, by_spark])
+WAYS = pytest.mark.parametrize("find", [by_range, by_range_here, by_range_without_room, by_spark])
 
 
 def named(findings: KeyFindings, limit: int | None = None) -> list[tuple[Any, Any, int]]:
-    rows = list(findings.named(Jobs(), limit))
+    rows = list(findings.named(Jobs(SparkSession.getActiveSession), limit))  # type: ignore[arg-type]
     findings.release()
-    return [(tuple(row.primary_key), tuple(row.key), row.copies) for row in rows]
+    return [(tuple(row["primary_key"]), tuple(row["key"]), row["copies"]) for row in rows]
 
 
 def sides(
@@ -197,11 +214,13 @@ def test_by_sql_too_nothing_is_violated_without_all_parents(
     children = spark.read.parquet(*(split.uri for split in child.splits))
     parents = spark.read.parquet(*(split.uri for split in parent.splits))
     findings = find_unmatched_by_sql(
-        Jobs(), children, parents, PAIR, PRIMARY_KEY, parents_whole=False
+        jobs_on(spark), children, parents, PAIR, PRIMARY_KEY, parents_whole=False
     )
     assert (findings.violations, findings.undecided) == (0, 1)
     assert named(findings) == []
-    chosen = find_unmatched_by_sql(Jobs(), children, parents, PAIR, PRIMARY_KEY, where="id = 1")
+    chosen = find_unmatched_by_sql(
+        jobs_on(spark), children, parents, PAIR, PRIMARY_KEY, where="id = 1"
+    )
     assert (chosen.rows, chosen.violations) == (1, 0)
 
 

@@ -571,3 +571,10 @@ def test_days_of_the_journal_are_a_number_that_can_pass(tmp_path: Path, days: st
     mistake = the_mistake(tmp_path, f"journal_days: {days}\n" + HEAD + TABLE)
     assert mistake.line == 1
     assert mistake.message == f"'{days}' is not a number of days"
+
+
+@pytest.mark.parametrize("size", ["-1", "plenty", "1.5 GiB"])
+def test_a_bound_in_bytes_is_a_size(tmp_path: Path, size: str) -> None:
+    mistake = the_mistake(tmp_path, f"in_process_bytes: {size}\n" + HEAD + TABLE)
+    assert mistake.line == 1
+    assert mistake.message == f"'{size}' is no number of bytes"

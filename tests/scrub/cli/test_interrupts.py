@@ -18,6 +18,7 @@ import pytest
 from reports import FORMATS
 from scrub.app.repairing.repair import preview_repair
 from scrub.model.defect import DefectKind
+from scrub.model.place import IN_PROCESS_BYTES_VARIABLE
 from scrub.model.repair import RepairRequest
 from scrub.model.result import Status
 from tests.builders import delta_lake, entries_of, orders, write_catalog
@@ -55,6 +56,28 @@ check.shown_progress = listening
 main()
 """
 """The command itself, which gets a signal as soon as a job runs in a phase."""
+
+
+SLOW_TASKS = """
+import sys, time
+import checks.columns.split_sums as split_sums
+from scrub.cli.main import main
+
+scan = split_sums._scan_split
+
+running = []
+
+def slow(*given):
+    running.append(given)
+    if len(running) == 1:
+        print("a task runs", file=sys.stderr, flush=True)
+    time.sleep(2)
+    return scan(*given)
+
+split_sums._scan_split = slow
+main()
+"""
+"""The command itself, with tasks that take a while."""
 
 
 class Command:
@@ -133,6 +156,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every entry is wrong, so that there is something to name."""
     monkeypatch.setenv("SCRUB_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("PYTHONPATH", os.getcwd())
+    monkeypatch.setenv(IN_PROCESS_BYTES_VARIABLE, "0")
     rows = orders(300)
     wrong = entries_of(rows).set_column(2, "status", pa.array(["lost"] * len(rows)))
     return delta_lake(tmp_path, rows, wrong)
@@ -169,6 +193,25 @@ def test_while_a_job_runs(
     report.write_text("the last one")
     options = check_of(lake, "--format", "json", "--output", str(report))
     command = started(sys.executable, "-c", INSIDE, phase, str(int(number)), *options)
+    assert command.end() == (code, "", "interrupted\n")
+    assert report.read_text() == "the last one"
+    assert [path.name for path in lake.parent.glob(".report*")] == []
+    assert command.leaves_nothing_running()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_while_tasks_run_in_the_process(
+    number: int, code: int, lake: Path, started: Callable[..., Command]
+) -> None:
+    report = lake.parent / "report.json"
+    report.write_text("the last one")
+    environment = os.environ | {IN_PROCESS_BYTES_VARIABLE: "1 GiB"}
+    options = check_of(lake, "--format", "json", "--output", str(report))
+    command = started(sys.executable, "-c", SLOW_TASKS, *options, env=environment)
+    assert command.process.stderr is not None
+    assert command.process.stderr.readline() == "a task runs\n"
+    command.send(number)
     assert command.end() == (code, "", "interrupted\n")
     assert report.read_text() == "the last one"
     assert [path.name for path in lake.parent.glob(".report*")] == []

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that share the key of a unique index, found by digests or by a database, and held here.
+
+It finds what `checks.columns.shared_keys` finds in Spark, and names it alike.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from checks.jobs import Jobs
+from checks.keys.among_held import Named, sharing
+from checks.keys.repeated_keys import RepeatableKey, find_repeated
+from checks.keys.split_rows import Key, SplitRows
+from checks.named_defects import HeldDefect
+from checks.numbering import Relation, Slot
+from checks.parts import Part
+from checks.table_look import RowChoice
+from scrub.catalog.expressions import columns_used
+from scrub.catalog.native_terms import native_conditions
+from scrub.codec.digest import Salt
+from scrub.model.defect import DefectKind
+from scrub.model.table import Column
+from scrub.stores.unreadable import UnreadableSplit
+
+
+def held_rows_sharing(
+    jobs: Jobs, slot: Slot, relation: Relation, parts: Sequence[Part], salt: Salt
+) -> list[HeldDefect] | None:
+    """The rows of a table that tasks open; None where Spark has to look for them."""
+    key, chosen = _key_of(slot), _rows_with_entries(slot)
+    of_table = [part for part in parts if part.relation.number == relation.number]
+    if key is None or chosen is None or not relation.is_native:
+        return None
+    splits = tuple(split for part in of_table for split in part.splits)
+    rows = SplitRows(
+        splits=splits, looked_at=chosen, storage_options=relation.side.facts.storage_options
+    )
+    table = slot.table.table
+    primary_key = tuple(map(table.column, table.primary_key))
+    (found,) = find_repeated(jobs, rows, [RepeatableKey(columns=key)], primary_key, salt)
+    for lost in found.unread:  # it was readable when it was scanned
+        raise UnreadableSplit(splits[lost.number].name, lost.reason)
+    named = found.held
+    if found.frame is not None:
+        named = tuple(row.asDict() for row in jobs.rows(found.frame))
+        found.release()
+    return list(_as_defects(slot, named))
+
+
+def entries_sharing(slot: Slot, entries: pa.Table, names: Sequence[str]) -> Iterator[HeldDefect]:
+    """Of entries that a database found to share their key, with the names of an entry's columns."""
+    table, index = slot.table.table, slot.index
+    place = {column.name: name for column, name in zip(index.entry, names, strict=True)}
+    columns = {f"k{n}": entries.column(place[c.name]) for n, c in enumerate(index.key)}
+    columns |= {f"p{n}": entries.column(place[name]) for n, name in enumerate(table.primary_key)}
+    key = tuple(_as_column(column.name, column.type) for column in index.key)
+    primary_key = tuple(map(table.column, table.primary_key))
+    yield from _as_defects(slot, sharing(pa.table(columns), key, primary_key))
+
+
+def _key_of(slot: Slot) -> Key | None:
+    """The columns of the table that the key is made of; None if it is made of expressions."""
+    if any(column.is_expression for column in slot.index.key):
+        return None
+    return tuple(slot.table.table.column(column.source) for column in slot.index.key)
+
+
+def _rows_with_entries(slot: Slot) -> RowChoice | None:
+    """Which rows have an entry."""
+    table, where = slot.table.table, slot.table.where
+    conditions = native_conditions(slot.index, table, where)
+    if conditions is None:
+        return None
+    texts = [text for text in (where, slot.index.where) if text]
+    names = {name: None for text in texts for name in columns_used(text, table.types)}
+    names |= {column.source: None for column in slot.index.key}
+    return RowChoice(conditions=conditions, columns=tuple(map(table.column, names)))
+
+
+def _as_column(name: str, of_type: object) -> Column:
+    return Column(name=name, type=of_type)  # type: ignore[arg-type]
+
+
+def _as_defects(slot: Slot, named: "Sequence[Named] | Iterator[Named]") -> Iterator[HeldDefect]:
+    for one in named:
+        yield {
+            "slot": slot.number,
+            "kind": DefectKind.UNIQUE_VIOLATION.value,
+            "expected_copies": 1,
+            "actual_copies": 1,
+            "primary_key": one["primary_key"],
+            "index_key": one["key"],
+            "expected": None,
+            "actual": None,
+        }
