@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from benchmarks import constraints
+from benchmarks import cold, constraints
 from benchmarks.backfill import THROTTLE
 from benchmarks.checking import DRIVER_MEMORY
 from benchmarks.data import DEFECTS
@@ -190,5 +190,6 @@ LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "backfill": building,
     "repair": repairs,
     **constraints.LINES,
+    **cold.LINES,
     "huge": huge,
 }
