@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input of `scrub gate`: each names a line and what to do, and nothing is half-written."""
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -140,3 +142,15 @@ def test_a_mistake_in_the_baseline_or_the_waivers_comes_first(ground: Ground) ->
     code, _, err = ground.gate()
     assert code == 2
     assert "scrub-waivers.yaml:3: the waiver has no 'reason'" in err
+
+
+def test_a_message_of_several_lines_is_no_command_for_the_log_of_a_ci_system(
+    ground: Ground,
+) -> None:
+    ground.write(ground.result())
+    version = json.dumps("1\n::stop-commands::x\n##[add-mask]y")
+    ground.baseline.write_text(f'{{"type": "baseline", "schema_version": {version}}}\n')
+    code, _, err = ground.gate()
+    assert code == 2
+    assert "stop-commands" in err
+    assert not re.search(r"^\s*::|##\[", err, flags=re.M)
