@@ -65,8 +65,11 @@ def gap_of(outcome: CheckOutcome) -> str | None:
     return None
 
 
-def looked_for(known: KnownDefect, result: RunResult) -> bool:
-    """Whether a known defect would have been found: its place was looked at in full."""
+def looked_for(known: KnownDefect, result: RunResult, of_pairs: bool = False) -> bool:
+    """Whether a known defect would have been found: its place was looked at in full.
+
+    In pairs, every check that reads the rows of a table finds those that are there twice.
+    """
     if result.where is not None:
         return False
     outcomes = [
@@ -76,6 +79,8 @@ def looked_for(known: KnownDefect, result: RunResult) -> bool:
         for outcome in table.checks
         if has_looked(outcome) and gap_of(outcome) is None
     ]
+    if of_pairs and known.kind is DefectKind.DUPLICATE_KEY and known.index is None:
+        return bool(outcomes)
     return any(_would_find(outcome, known) for outcome in outcomes)
 
 
