@@ -109,6 +109,45 @@ def test_what_is_gone_is_reported_and_pruned_on_request(ground: Ground) -> None:
     assert (code, told["gate"]["counts"]["new"]) == (1, 2)
 
 
+def test_what_is_gone_stays_in_the_baseline_until_somebody_prunes(ground: Ground) -> None:
+    ground.write(ground.result(*SEVERAL))
+    ground.gate("--write-baseline")
+    ground.write(ground.result(*SEVERAL[:1]))
+    ground.gate("--write-baseline")
+    assert len(ground.baseline.read_text().splitlines()) == 4
+    ground.gate("--write-baseline", "--prune")
+    assert len(ground.baseline.read_text().splitlines()) == 2
+
+
+def test_what_is_known_of_a_table_that_left_the_catalog_stays_until_somebody_prunes(
+    ground: Ground,
+) -> None:
+    write_catalog(ground.folder, orders=described(), people=described())
+    ground.write(ground.result(*SEVERAL))
+    ground.gate("orders", "--write-baseline")
+    write_catalog(ground.folder, people=described())
+    result = ground.result()
+    renamed = replace(result, tables=(replace(result.tables[0], table="people"),))
+    ground.write(renamed)
+    assert ground.gate("--write-baseline")[0] == 0
+    assert len(ground.baseline.read_text().splitlines()) == 4
+    assert ground.gate("--prune")[0] == 0
+    assert len(ground.baseline.read_text().splitlines()) == 1
+
+
+def test_differences_without_a_name_are_not_remembered(ground: Ground) -> None:
+    unnamed = [an_outcome("by_customer", unnamed=7, status=Status.DEFECTIVE)]
+    result = ground.result()
+    looked = replace(result.tables[0], checks=(*unnamed, *result.tables[0].checks[1:]))
+    ground.write(replace(result, tables=(looked,)))
+    code, out, _ = ground.gate("--write-baseline", "--format", "json")
+    assert code == 1
+    assert json.loads(out)["gate"]["warnings"][0] == (
+        "the baseline was not written: some differences could not be named"
+    )
+    assert not ground.baseline.exists()
+
+
 def test_prune_alone_makes_nothing_known(ground: Ground) -> None:
     ground.write(ground.result(*SEVERAL))
     code, _, _ = ground.gate("--prune")
