@@ -54,7 +54,7 @@ class _Judging:
 
     def verdict(self) -> Verdict:
         failures = list(self._failures())
-        missing = missing_coverage(self.result, self.grounds.required)
+        missing = missing_coverage(self.result, self.grounds.required, self.grounds.of_pairs)
         gone = tuple(self._gone())
         code = DEFECTIVE if failures else NOT_COVERED if missing else PASSED
         told = [*failures, *(f"not covered: {line}" for line in missing)]
