@@ -125,6 +125,15 @@ def test_a_result_that_is_not_whole_recent_or_ours_is_refused(bad: str, ground: 
     assert not ground.baseline.exists()
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_clean_result_that_lost_a_check_is_refused(count: int, ground: Ground) -> None:
+    ground.write(ground.result())
+    cut(count)(ground)
+    code, out, err = ground.gate("--write-baseline")
+    assert (code, out) == (2, "")
+    assert f"it holds {count - 1} of 2 checks" in err
+
+
 def test_a_result_with_fewer_defects_than_it_counts_is_refused(ground: Ground) -> None:
     ground.write(replace(ground.result(*SEVERAL), defects=SEVERAL[:1]))
     code, _, err = ground.gate()
