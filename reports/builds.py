@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds of indexes, as text for people and as JSON for programs."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
 from reports.escaping import printable
+from reports.records import as_json
 from scrub.model import backfill
 from scrub.model.backfill import BackfillPlan, BackfillStatus
 from scrub.model.build import State
@@ -32,7 +32,7 @@ def plan_as_text(plan: BackfillPlan) -> str:
 
 
 def plan_as_json(plan: BackfillPlan) -> str:
-    return json.dumps({"schema_version": 1, "executed": False, "plan": asdict(plan)}, indent=2)
+    return as_json({"schema_version": 1, "executed": False, "plan": asdict(plan)}, indent=2)
 
 
 def builds_as_text(builds: Sequence[BackfillStatus]) -> str:
@@ -133,7 +133,7 @@ def builds_as_json(builds: Sequence[BackfillStatus], *, executed: bool = True) -
     """`executed` is written for previews only: they show the state before anything is done."""
     preview = {} if executed else {"executed": False}
     records = [_record(build) for build in builds]
-    return json.dumps({"schema_version": 1} | preview | {"builds": records}, indent=2)
+    return as_json({"schema_version": 1} | preview | {"builds": records}, indent=2)
 
 
 def _record(build: BackfillStatus) -> dict[str, object]:

@@ -11,13 +11,29 @@ from scrub.model.defect import Value
 # An underscore inside a word is none, and names stay easy to search for.
 _MARKUP = re.compile(r"[&<>|`*\[\]\\~@#!$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)")
 _PLAIN_NAME = re.compile(r"\w+")
+# GitHub and Azure Pipelines execute such a command wherever it is in a line of a log.
+_LOG_COMMAND = re.compile(r"##(?=\w*\[)")
+_LINE_COMMAND = re.compile(r"^(\s*):(?=:)")
 
 
 def printable(text: str) -> str:
-    """The text with every control, invisible, reordering or broken character spelled out."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _spelled_out(char) for char in text)
+    """The text with every control, invisible, reordering or broken character spelled out.
+
+    So is one character of what a CI system would take for a command in its log.
+    """
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else _spelled_out(char) for char in text)
+    return _LOG_COMMAND.sub(r"#\\x23", text)
+
+
+def printable_line(text: str) -> str:
+    """The same for a line of a log, which is a command for GitHub if it begins with `::`."""
+    return printable(_LINE_COMMAND.sub(r"\1\\x3a", text))
+
+
+def json_without_commands(text: str) -> str:
+    """A JSON document that says the same, and in which nothing is a command of a CI system."""
+    return _LOG_COMMAND.sub(r"#\\u0023", text)
 
 
 def value_literal(value: Value) -> str:

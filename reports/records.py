@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from reports.escaping import json_ready
+from reports.escaping import json_ready, json_without_commands
 from scrub.model.defect import Defect, Value
 from scrub.model.plan import CheckPlan, ConstraintPlan, IndexPlan, Side, TablePlan
 from scrub.model.result import CheckOutcome, RunResult, TableResult, worst
@@ -19,7 +19,8 @@ Record = dict[str, Any]
 
 def as_json(record: Record, *, indent: int | None = None) -> str:
     """ASCII only, so that no character of the data reaches a terminal unescaped; never NaN."""
-    return json.dumps(record, indent=indent, ensure_ascii=True, allow_nan=False)
+    text = json.dumps(record, indent=indent, ensure_ascii=True, allow_nan=False)
+    return json_without_commands(text)
 
 
 def run_record(result: RunResult) -> Record:

@@ -73,5 +73,5 @@ def level_of(judged: JudgedDefect | None) -> Severity:
 
 
 def is_failing(judged: JudgedDefect | None) -> bool:
-    """Whether a defect stops a gate by itself; one that nobody judged does."""
-    return level_of(judged) is Severity.ERROR
+    """Whether a gate fails because of a defect; one that nobody judged counts."""
+    return judged is None or judged.fails

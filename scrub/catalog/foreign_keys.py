@@ -40,7 +40,9 @@ def _foreign_key(
         section.add("references", f"{what} refers to an unknown table '{references}'", hint)
     elif references is not None and columns:
         wanted = tables[references].primary_key
-        if wanted and len(columns) != len(wanted):
+        if not wanted:
+            pass  # a parent without a key is a mistake of its own
+        elif len(columns) != len(wanted):
             message = f"{what} has {len(columns)} columns, the key of {references} {len(wanted)}"
             section.add("columns", message, f"that key is [{', '.join(wanted)}]")
         else:

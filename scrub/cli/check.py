@@ -9,6 +9,7 @@ import click
 
 from scrub.cli import options
 from scrub.cli.emit import ReportOptions, emit_plan, emit_result, require_plan_format
+from scrub.cli.files_apart import demand_apart
 from scrub.cli.progress import shown_progress
 from scrub.errors import ScrubError
 from scrub.model.request import CheckRequest, SparkOptions
@@ -46,6 +47,8 @@ def database(request: CheckRequest, report: ReportOptions, spark_options: SparkO
 def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOptions) -> NoReturn:
     if spark_options.master and spark_options.remote:
         raise click.UsageError("--master and --remote exclude each other")
+    written = {"--output": report.output, "--all-defects": request.all_defects}
+    demand_apart(written, {"the catalog": request.catalog})
     if report.explain:
         _explain(request, report, spark_options)
     from scrub.app.checking.tables import run_check

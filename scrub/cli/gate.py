@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub gate`: fails on what is new, and remembers what is known."""
 
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -8,8 +9,9 @@ import click
 from reports.escaping import printable
 from scrub.cli import options
 from scrub.cli.emit import ReportOptions, emit_result
+from scrub.cli.files_apart import demand_apart
 from scrub.cli.progress import shown_progress
-from scrub.model.gate import GateRequest
+from scrub.model.gate import BASELINE_FILE, WAIVERS_FILE, GateRequest
 from scrub.model.request import CheckRequest, SparkOptions
 
 _tables = click.argument("tables", nargs=-1, metavar="[TABLE...]")
@@ -43,6 +45,7 @@ def gate(
     """
     if spark_options.master and spark_options.remote:
         raise click.UsageError("--master and --remote exclude each other")
+    _demand_apart(request, report, **given)
     from scrub.app.gating.gate import run_gate
 
     with shown_progress() as on_progress:
@@ -61,3 +64,22 @@ def gate(
     for line in judged.told:
         click.echo(printable(line), err=True)
     raise SystemExit(judged.verdict.exit_code)
+
+
+def _demand_apart(
+    request: CheckRequest,
+    report: ReportOptions,
+    *,
+    baseline: Path | None,
+    from_file: Path | None,
+    **_: Any,
+) -> None:
+    """A report must not replace the files that the gate decides by."""
+    beside = request.catalog.parent
+    read = {
+        "the catalog": request.catalog,
+        "the baseline": baseline or beside / BASELINE_FILE,
+        "the waivers": beside / WAIVERS_FILE,
+        "the result of --from": from_file,
+    }
+    demand_apart({"--output": report.output, "--all-defects": request.all_defects}, read)

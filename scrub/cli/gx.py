@@ -10,6 +10,7 @@ from scrub.catalog.load import load_catalog
 from scrub.cli import option_values as values
 from scrub.cli import options
 from scrub.cli.emit import emit_text
+from scrub.cli.files_apart import demand_apart
 from scrub.cli.option_values import read_as
 
 
@@ -25,6 +26,7 @@ def gx() -> None:
 @options.catalog
 def export(table: str, output: Path | None, catalog: Path) -> None:
     """Write the constraints and indexes of TABLE as an expectation suite, in JSON."""
+    demand_apart({"--output": output}, {"the catalog": catalog})
     from scrub.gx.suite_export import export_suite
 
     suite = export_suite(load_catalog(catalog, unset_allowed=True), table, catalog)

@@ -135,7 +135,7 @@ def run(arguments: Sequence[str]) -> int:
         if told := _told_by_spark(error):
             _print_error(told)
             return told.exit_code
-        click.echo(redacted(traceback.format_exc()), err=True, nl=False)
+        _print_lines(redacted(traceback.format_exc()).rstrip("\n"))
         click.echo("error: this is a mistake in scrub; please report the lines above", err=True)
         return UNEXPECTED_EXIT_CODE
     return 0
@@ -156,11 +156,12 @@ def _told_by_spark(error: Exception) -> ScrubError | None:
 
 
 def _print_error(error: ScrubError) -> None:
-    from reports.escaping import printable
-
     # Line by line: a message may have several, but no file name may write to the terminal.
-    lines = f"error: {error}".split("\n") + (
-        f"hint: {error.hint}".split("\n") if error.hint else []
-    )
-    for line in lines:
-        click.echo(printable(line), err=True)
+    _print_lines(f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else ""))
+
+
+def _print_lines(text: str) -> None:
+    from reports.escaping import printable_line
+
+    for line in text.split("\n"):
+        click.echo(printable_line(line), err=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reports.records import as_json
 from scrub.catalog import Catalog
 from scrub.catalog.dependence import depends_on_casing, depends_on_zone
 from scrub.gx import violation_queries as queries
@@ -42,7 +43,7 @@ class ExportedSuite:
 
     @property
     def text(self) -> str:
-        return json.dumps(self.document, indent=2, ensure_ascii=False) + "\n"
+        return as_json(self.document, indent=2) + "\n"
 
     @property
     def expectations(self) -> int:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from reports import FORMATS
 from reports.context import CatalogPlaces, ReportContext
-from reports.escaping import column_name, json_ready, markdown, printable, value_literal
+from reports.escaping import (
+    column_name,
+    json_ready,
+    markdown,
+    printable,
+    printable_line,
+    value_literal,
+)
 from scrub.model.result import Status
 from tests.reports.results import a_check, a_defect, a_run, a_table
 from tests.reports.verdicts import hostile_verdict
@@ -128,3 +135,34 @@ def test_no_word_of_a_verdict_escapes_its_place_in_any_report(text: str) -> None
             assert {line.count("|") for line in rendered.splitlines()} <= {0, 7, 8, 9, 10}
         if name == "github":
             assert rendered.count("\n") == rendered.count("\n::") + 2
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("begin", ["##[", "##vso[", "###teamcity["])
+def test_no_value_is_a_command_for_the_ci_system_that_keeps_the_log(name: str, begin: str) -> None:
+    """GitHub's runner and Azure's agent look for these anywhere in a line, not at its beginning."""
+    text = f"{begin}task.setvariable variable=PATH]x"
+    defect = a_defect(
+        primary_key={text: text}, expected={"v": text}, actual={"v": None}, detail=text
+    )
+    check = a_check(text, Status.DEFECTIVE, counts={defect.kind: 1}, reason=text, notes=(text,))
+    run = a_run(a_table(check), defects=(defect,))
+    rendered = FORMATS[name](run, context=ReportContext(verdict=hostile_verdict(defect, text)))
+    assert begin not in rendered
+    assert "task.setvariable" in rendered
+    if name == "json":
+        assert json.loads(rendered)["defects"][0]["primary_key"] == {text: text}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error::x", r"\x3a:error::x"),
+        (" \t::add-mask::a", r" \t\x3a:add-mask::a"),
+        ("a ::1", "a ::1"),
+        ("# ## [x] #[y]", "# ## [x] #[y]"),
+        ("##[group]", r"#\x23[group]"),
+    ],
+)
+def test_no_line_is_a_command_for_the_ci_system_that_keeps_the_log(text: str, shown: str) -> None:
+    assert printable_line(text) == shown

@@ -14,7 +14,7 @@ from reports.context import ReportContext
 from scrub.model.result import RunResult
 from tests.reports.many import many_defects
 from tests.reports.results import RESULTS, a_check, a_defect, a_run, a_table
-from tests.reports.verdicts import forgiven, judged, judged_result
+from tests.reports.verdicts import a_verdict, forgiven, judged, judged_result
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "gitlab-code-quality.json").read_text())
 
@@ -53,6 +53,16 @@ def test_two_defects_of_one_id_have_two_fingerprints() -> None:
         issue["fingerprint"] for issue in issues(twice) if issue["check_name"] == a_defect().kind
     ]
     assert found == [a_defect().id, f"{a_defect().id}:2"]
+
+
+def test_equal_remarks_are_one_issue() -> None:
+    verdict = a_verdict(warnings=("the same", "the same", "another"))
+    found = [
+        one
+        for one in issues(judged_result(), ReportContext(verdict=verdict))
+        if one["check_name"] == "gate_warning"
+    ]
+    assert [one["description"] for one in found] == ["the same", "another"]
 
 
 def test_5001_defects_are_5001_issues() -> None:

@@ -85,12 +85,15 @@ def test_a_gate_that_lacks_coverage_is_an_error() -> None:
     assert found["index by_email"] == ["error"]
 
 
-def test_a_warning_does_not_fail_its_check() -> None:
+@pytest.mark.parametrize("severity", Severity)
+def test_a_check_fails_where_the_gate_fails_because_of_it(severity: Severity) -> None:
+    """An error below its threshold fails nothing, and a warning above its own does."""
     verdict = a_verdict()
-    mild = tuple(replace(one, severity=Severity.WARNING) for one in verdict.defects)
-    found = cases(judged_result(), ReportContext(verdict=replace(verdict, defects=mild)))
-    assert found["index by_customer"] == ["system-out"]
-    assert found["gate"] == ["failure"]
+    for fails, part in ((False, "system-out"), (True, "failure")):
+        judged_so = tuple(replace(one, severity=severity, fails=fails) for one in verdict.defects)
+        found = cases(judged_result(), ReportContext(verdict=replace(verdict, defects=judged_so)))
+        assert found["index by_customer"] == [part]
+        assert found["gate"] == ["failure"]
 
 
 def test_a_new_defect_that_is_not_shown_fails_its_check() -> None:

@@ -59,6 +59,7 @@ def a_verdict(**more: object) -> Verdict:
             standing=standing,
             waiver=WAIVER if standing is Standing.WAIVED else None,
             since=None if standing in (Standing.NEW, Standing.WAIVED) else SINCE,
+            fails=standing in (Standing.NEW, Standing.CHANGED),
         )
         for defect, standing in zip(defects(), STANDINGS, strict=True)
     )
@@ -89,7 +90,7 @@ def forgiven() -> Verdict:
     judged = tuple(
         one
         if one.standing is Standing.WAIVED
-        else replace(one, standing=Standing.KNOWN, since=SINCE)
+        else replace(one, standing=Standing.KNOWN, since=SINCE, fails=False)
         for one in before.defects
     )
     counts = {Standing.KNOWN: 3, Standing.WAIVED: 1}

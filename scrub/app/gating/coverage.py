@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a result says nothing about, although it should: such a gap never passes for clean."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from scrub.model.constraint import NOT_NULL
+from scrub.model.constraint import NOT_NULL, PRIMARY_KEY
 from scrub.model.defect import PHYSICAL_KINDS, DefectKind
 from scrub.model.gate import KnownDefect, Requirement
 from scrub.model.result import CheckOutcome, RunResult, Status
 
 
-def missing_coverage(result: RunResult, required: Sequence[Requirement]) -> tuple[str, ...]:
-    """One line for everything that was required, or begun, and not looked at in full."""
-    return tuple(dict.fromkeys(_missing(result, required)))
+def missing_coverage(
+    result: RunResult, required: Sequence[Requirement], of_pairs: Collection[str] = ()
+) -> tuple[str, ...]:
+    """One line for everything that was required, or begun, and not looked at in full.
+
+    `of_pairs` are the tables that are kept as key-value pairs.
+    """
+    return tuple(dict.fromkeys(_missing(result, required, of_pairs)))
 
 
-def _missing(result: RunResult, required: Sequence[Requirement]) -> Iterator[str]:
+def _missing(
+    result: RunResult, required: Sequence[Requirement], of_pairs: Collection[str]
+) -> Iterator[str]:
     if not any(has_looked(outcome) for outcome in result.outcomes):
         yield "nothing was looked at"
     if result.where is not None:
@@ -26,7 +33,8 @@ def _missing(result: RunResult, required: Sequence[Requirement]) -> Iterator[str
             if table.table == requirement.table
             for outcome in table.checks
         ]
-        if any(_stands_in(outcome, requirement) for outcome in of_table):
+        is_of_pairs = requirement.table in of_pairs
+        if any(_stands_in(outcome, requirement, is_of_pairs) for outcome in of_table):
             continue
         found = [outcome for outcome in of_table if _answers(outcome, requirement)]
         if not found:
@@ -65,8 +73,11 @@ def gap_of(outcome: CheckOutcome) -> str | None:
     return None
 
 
-def looked_for(known: KnownDefect, result: RunResult) -> bool:
-    """Whether a known defect would have been found: its place was looked at in full."""
+def looked_for(known: KnownDefect, result: RunResult, of_pairs: bool = False) -> bool:
+    """Whether a known defect would have been found: its place was looked at in full.
+
+    In pairs, every check that reads the rows of a table finds those that are there twice.
+    """
     if result.where is not None:
         return False
     outcomes = [
@@ -76,6 +87,8 @@ def looked_for(known: KnownDefect, result: RunResult) -> bool:
         for outcome in table.checks
         if has_looked(outcome) and gap_of(outcome) is None
     ]
+    if of_pairs and known.kind is DefectKind.DUPLICATE_KEY and known.index is None:
+        return bool(outcomes)
     return any(_would_find(outcome, known) for outcome in outcomes)
 
 
@@ -99,9 +112,13 @@ def _answers(outcome: CheckOutcome, requirement: Requirement) -> bool:
     )
 
 
-def _stands_in(outcome: CheckOutcome, requirement: Requirement) -> bool:
-    """Whether a whole look of another check says the same: the physical one reports NULLs, too."""
-    is_physical = outcome.check == "physical" and requirement.constraint == NOT_NULL
+def _stands_in(outcome: CheckOutcome, requirement: Requirement, is_of_pairs: bool) -> bool:
+    """Whether a whole look of another check says the same.
+
+    The physical one reports NULLs, too, and of pairs the rows that are there twice.
+    """
+    reported = (NOT_NULL, PRIMARY_KEY) if is_of_pairs else (NOT_NULL,)
+    is_physical = outcome.check == "physical" and requirement.constraint in reported
     return is_physical and has_looked(outcome) and gap_of(outcome) is None
 
 

@@ -11,7 +11,7 @@ from scrub.app.checking.tables import run_check
 from scrub.app.gating.baseline import new_salt, read_baseline
 from scrub.app.gating.earlier_run import demand_definitions, demand_recent, read_run
 from scrub.app.gating.grounds import Grounds, requirements, with_required_checks
-from scrub.app.gating.judging import judge
+from scrub.app.gating.judging import failing_rules, judge
 from scrub.app.gating.remembering import Listener, demand_writable, remember
 from scrub.app.gating.tally import Tally
 from scrub.app.selection import select_tables
@@ -62,7 +62,8 @@ def run_gate(
         result = earlier
         for defect in result.defects:
             listener(defect)
-    result = replace(result, defects=listener.shown(result.defects))
+    failing = failing_rules(result, grounds, listener.tally)
+    result = replace(result, defects=listener.shown(result.defects, failing))
     verdict = judge(result, grounds, listener.tally)
     if not keeps:
         return Judged(result=result, verdict=verdict)
@@ -83,6 +84,7 @@ def grounds_of(
         baseline=known,
         required=requirements(catalog.gate, tables),
         definitions={name: definition_of(table) for name, table in catalog.tables.items()},
+        of_pairs=frozenset(name for name, of in catalog.tables.items() if of.kv is not None),
         names_only=request.check.redact,
         catalog_file=catalog.path.name,
         waivers_file=waivers_path(catalog).name,

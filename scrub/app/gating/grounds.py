@@ -36,6 +36,7 @@ class Grounds:
     required: tuple[Requirement, ...] = ()
     definitions: Mapping[str, Definition] = field(default_factory=dict)  # of the catalog, by table
     today: date = field(default_factory=_today)
+    of_pairs: frozenset[str] = frozenset()  # the tables that are kept as key-value pairs
     names_only: bool = False  # values are redacted, so contents are compared by names of columns
     catalog_file: str = "scrub.yaml"
     waivers_file: str = WAIVERS_FILE

@@ -38,6 +38,13 @@ def judge(result: RunResult, grounds: Grounds | None = None, tally: Tally | None
     return _Judging(result, grounds, tally, Standings(tally)).verdict()
 
 
+def failing_rules(result: RunResult, grounds: Grounds, tally: Tally) -> frozenset[GateRule]:
+    """The rules by which a gate fails."""
+    judging = _Judging(result, grounds, tally, Standings(tally))
+    counted = judging.standings.unaccepted.items()
+    return frozenset(rule for rule, stands in counted if judging.fails(rule, stands))
+
+
 @dataclass(frozen=True, slots=True)
 class _Judging:
     result: RunResult
@@ -47,7 +54,7 @@ class _Judging:
 
     def verdict(self) -> Verdict:
         failures = list(self._failures())
-        missing = missing_coverage(self.result, self.grounds.required)
+        missing = missing_coverage(self.result, self.grounds.required, self.grounds.of_pairs)
         gone = tuple(self._gone())
         code = DEFECTIVE if failures else NOT_COVERED if missing else PASSED
         told = [*failures, *(f"not covered: {line}" for line in missing)]
@@ -65,7 +72,7 @@ class _Judging:
 
     def _failures(self) -> Iterator[str]:
         for rule, stands in self.standings.unaccepted.items():
-            if self._fails(rule, stands):
+            if self.fails(rule, stands):
                 yield from self._told(rule, stands)
         if unrecognised := self._unrecognised():
             yield f"{_counted(unrecognised)} without a name count as new"
@@ -79,7 +86,7 @@ class _Judging:
                     number += "" if outcome.unnamed == 1 else "s"
                     yield f"{name}: {number} could not be named, which counts as new"
 
-    def _fails(self, rule: GateRule, stands: "Counter[Stand]") -> bool:
+    def fails(self, rule: GateRule, stands: "Counter[Stand]") -> bool:
         threshold = rule.fails_above
         if threshold is None:
             return False
@@ -111,11 +118,12 @@ class _Judging:
         """The rows of the tables concerned; None if not all of them are known."""
         tables = {stand.group.table for stand in stands}
         rows = [
-            max((outcome.rows or 0 for outcome in table.checks), default=0)
+            max((of.rows for of in table.checks if of.rows is not None), default=None)
             for table in self.result.tables
             if table.table in tables
         ]
-        return sum(rows) if rows and all(rows) else None
+        known = [number for number in rows if number is not None]
+        return sum(known) if rows and len(known) == len(rows) else None
 
     # What does not
 
@@ -126,7 +134,7 @@ class _Judging:
 
     def _warnings(self, gone: tuple[KnownDefect, ...]) -> Iterator[str]:
         for rule, stands in self.standings.unaccepted.items():
-            if not self._fails(rule, stands):
+            if not self.fails(rule, stands):
                 yield from self._tolerated(rule, stands)
         yield from waiver_notes(self.standings, {table.table for table in self.result.tables})
         yield from self._outdated()
@@ -173,7 +181,7 @@ class _Judging:
         found = self.tally.recognised(sighting)
         stand = self.standings.stand(found)
         rule = self.standings.rule_of(stand.group)
-        fails = not stand.is_accepted and self._fails(rule, self.standings.unaccepted[rule])
+        fails = not stand.is_accepted and self.fails(rule, self.standings.unaccepted[rule])
         return JudgedDefect(
             defect=defect,
             standing=stand.standing,
@@ -186,7 +194,8 @@ class _Judging:
 
     def _gone(self) -> Iterator[KnownDefect]:
         for known in self.tally.current():
-            if known.id not in self.tally.seen and looked_for(known, self.result):
+            of_pairs = known.table in self.grounds.of_pairs
+            if known.id not in self.tally.seen and looked_for(known, self.result, of_pairs):
                 yield known
 
     def _counts(self, gone: tuple[KnownDefect, ...]) -> dict[Standing, int]:

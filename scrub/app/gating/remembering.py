@@ -3,7 +3,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from scrub.app.gating.standing import Standings
 from scrub.app.gating.tally import Recognised, Sighting, Tally
 from scrub.errors import UsageError
 from scrub.model.defect import Defect
-from scrub.model.gate import GateRequest, Judged, KnownDefect, Standing, Verdict
+from scrub.model.gate import GateRequest, GateRule, Judged, KnownDefect, Standing, Verdict
 from scrub.model.result import RunResult
 
 
@@ -33,15 +33,18 @@ class Listener:
     is_full: bool = False
     _samples: dict[Recognised, list[Defect]] = field(default_factory=dict)
 
-    def shown(self, defects: Sequence[Defect]) -> tuple[Defect, ...]:
-        """What a report shows of these: first those that nobody accepts, known or not."""
+    def shown(
+        self, defects: Sequence[Defect], failing: Collection[GateRule] = ()
+    ) -> tuple[Defect, ...]:
+        """What a report shows of these: what fails the gate, then what else nobody accepts."""
         standings = Standings(self.tally)
-        open_ = [
-            defect
+        unaccepted = [
+            (standings.rule_of(found.group) not in failing, some)
             for found, some in self._samples.items()
             if not standings.stand(found).is_accepted
-            for defect in some
         ]
+        in_order = sorted(unaccepted, key=lambda one: one[0])
+        open_ = [defect for _, some in in_order for defect in some]
         # Rows that share a primary key may have equal defects; each of them counts.
         shown = Counter(map(_place_and_fault, open_))
         others = []

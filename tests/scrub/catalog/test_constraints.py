@@ -93,6 +93,14 @@ def test_integers_of_a_foreign_key_may_differ_in_width_and_other_types_may_not(
             "    foreign_keys: {c: {columns: [id], references: nowhere}}\n",
             "refers to an unknown table 'nowhere'",
         ),
+        (
+            "    foreign_keys: {c: {columns: [region, nope], references: customers}}\n",
+            "foreign key 'c' uses an unknown column 'nope'",
+        ),
+        (
+            "    foreign_keys: {c: {columns: [region], references: customers}}\n",
+            "has 1 columns, the key of customers 2",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, more: str, said: str) -> None:

@@ -2,6 +2,8 @@
 """`scrub gate` as a user runs it, on results of earlier checks: no JVM is needed."""
 
 import json
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -12,6 +14,7 @@ from scrub.catalog import load_catalog
 from scrub.model.definition import definition_of
 from scrub.model.result import Status
 from tests.scrub.app.gating.gate_ground import a_defect, an_outcome
+from tests.scrub.cli.exit_codes import exit_code
 from tests.scrub.cli.gate_files import SEVERAL, Ground, ground
 from tests.scrub.cli.small_lake import described, write_catalog
 
@@ -104,6 +107,45 @@ def test_what_is_gone_is_reported_and_pruned_on_request(ground: Ground) -> None:
     assert "now holds 1 defect\n" in err
     code, told = ground.judge(*SEVERAL)
     assert (code, told["gate"]["counts"]["new"]) == (1, 2)
+
+
+def test_what_is_gone_stays_in_the_baseline_until_somebody_prunes(ground: Ground) -> None:
+    ground.write(ground.result(*SEVERAL))
+    ground.gate("--write-baseline")
+    ground.write(ground.result(*SEVERAL[:1]))
+    ground.gate("--write-baseline")
+    assert len(ground.baseline.read_text().splitlines()) == 4
+    ground.gate("--write-baseline", "--prune")
+    assert len(ground.baseline.read_text().splitlines()) == 2
+
+
+def test_what_is_known_of_a_table_that_left_the_catalog_stays_until_somebody_prunes(
+    ground: Ground,
+) -> None:
+    write_catalog(ground.folder, orders=described(), people=described())
+    ground.write(ground.result(*SEVERAL))
+    ground.gate("orders", "--write-baseline")
+    write_catalog(ground.folder, people=described())
+    result = ground.result()
+    renamed = replace(result, tables=(replace(result.tables[0], table="people"),))
+    ground.write(renamed)
+    assert ground.gate("--write-baseline")[0] == 0
+    assert len(ground.baseline.read_text().splitlines()) == 4
+    assert ground.gate("--prune")[0] == 0
+    assert len(ground.baseline.read_text().splitlines()) == 1
+
+
+def test_differences_without_a_name_are_not_remembered(ground: Ground) -> None:
+    unnamed = [an_outcome("by_customer", unnamed=7, status=Status.DEFECTIVE)]
+    result = ground.result()
+    looked = replace(result.tables[0], checks=(*unnamed, *result.tables[0].checks[1:]))
+    ground.write(replace(result, tables=(looked,)))
+    code, out, _ = ground.gate("--write-baseline", "--format", "json")
+    assert code == 1
+    assert json.loads(out)["gate"]["warnings"][0] == (
+        "the baseline was not written: some differences could not be named"
+    )
+    assert not ground.baseline.exists()
 
 
 def test_prune_alone_makes_nothing_known(ground: Ground) -> None:
@@ -199,3 +241,41 @@ def test_the_report_says_how_each_defect_stands_and_why(name: str, ground: Groun
         f"wrong_stored_value {SEVERAL[0].id} of orders.by_customer, known since",
     ):
         assert words in out
+
+
+@pytest.fixture
+def another_day(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The machine is in a zone in which the day is not the one of UTC."""
+    monkeypatch.setenv("TZ", "AHEAD-14" if datetime.now(UTC).hour >= 10 else "BEHIND+12")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("another_day")
+def test_a_waiver_ends_with_its_day_in_utc_wherever_the_machine_is(ground: Ground) -> None:
+    today = datetime.now(UTC).date()
+    assert date.today() != today
+    ground.write(ground.result(SEVERAL[0]))
+    for until, expected in ((today, 0), (today - timedelta(days=1), 1)):
+        waiver = f"{{id: {SEVERAL[0].id}, reason: r, by: ann, until: {until}}}"
+        (ground.folder / "scrub-waivers.yaml").write_text(f"version: 1\nwaivers:\n- {waiver}\n")
+        assert ground.gate()[0] == expected
+
+
+def test_the_files_are_beside_the_catalog_wherever_the_command_runs(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground.write(ground.result(*SEVERAL))
+    (ground.folder / "jobs").mkdir()
+    monkeypatch.chdir(ground.folder / "jobs")
+    there = ["--catalog", "../scrub.yaml", "--from", "../result.jsonl"]
+    assert exit_code("gate", *there, "--write-baseline") == 0
+    assert ground.baseline.is_file()
+    assert not list((ground.folder / "jobs").iterdir())
+    ground.capsys.readouterr()
+    assert exit_code("gate", *there, "--format", "sarif") == 0
+    (run,) = json.loads(ground.capsys.readouterr().out)["runs"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "scrub.yaml"

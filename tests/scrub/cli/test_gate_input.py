@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input of `scrub gate`: each names a line and what to do, and nothing is half-written."""
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -50,11 +52,50 @@ def days_ago(ground: Ground) -> None:
     ground.write(ground.result(*SEVERAL, started_at=started))
 
 
+def of_tomorrow(ground: Ground) -> None:
+    ground.write(ground.result(*SEVERAL, started_at=datetime.now(UTC) + timedelta(days=1)))
+
+
+def longer_ago_than_the_catalog_allows(ground: Ground) -> None:
+    add_to_catalog(ground, gate={"max_age": "30m"})
+
+
+def another_type_of_the_key(ground: Ground) -> None:
+    columns = {"id": "int", "customer_id": "bigint", "status": "string", "qty": "int"}
+    write_catalog(ground.folder, orders=described(columns=columns))
+
+
+def another_constraint(ground: Ground) -> None:
+    write_catalog(ground.folder, orders=described() | {"checks": {"positive": "qty > 0"}})
+    ground.write(ground.result(*SEVERAL))
+    write_catalog(ground.folder, orders=described() | {"checks": {"positive": "qty > 1"}})
+
+
+def without_definitions(ground: Ground) -> None:
+    ground.write(ground.result(*SEVERAL, definitions={}))
+
+
+def add_to_catalog(ground: Ground, **more: object) -> None:
+    path = ground.folder / "scrub.yaml"
+    path.write_text(json.dumps(json.loads(path.read_text()) | more))
+
+
 BAD_RESULTS: dict[str, tuple[Callable[[Ground], None], str, str]] = {
     "another catalog": (another_catalog, "result.jsonl:1: the result is of another catalog than "
                         "scrub.yaml: index by_customer of orders", "give the catalog"),
     "no such table": (without_the_table, "result.jsonl:1: the result is of another catalog than "
                       "scrub.yaml, which has no table orders", "give the catalog"),
+    "another table": (another_type_of_the_key, "result.jsonl:1: the result is of another catalog "
+                      "than scrub.yaml: the table of orders", "give the catalog"),
+    "another constraint": (another_constraint, "result.jsonl:1: the result is of another catalog "
+                           "than scrub.yaml: constraint positive of orders", "give the catalog"),
+    "no definitions": (without_definitions, "result.jsonl:1: the result does not say how table "
+                       "orders is defined", "run it again"),
+    "older than max_age": (longer_ago_than_the_catalog_allows, "result.jsonl:1: the result is of 2",
+                           "longer ago than 0.5 hours (max_age)"),
+    "of tomorrow": (of_tomorrow, "result.jsonl:1: the result is of 2", "set the clocks"),
+    "a time without a zone": (rewritten('Z", "seconds": ', '", "seconds": '), "result.jsonl:1: "
+                              "this is not the first line of a result", "run it again"),
     "too old": (days_ago, "result.jsonl:1: the result is of 2", "(max_age)"),
     "cut off between defects": (cut(4), "result.jsonl:4: the result is cut off: it holds 2 of 2 "
                                 "checks and 1 of 3 defects", "run it again"),
@@ -82,6 +123,15 @@ def test_a_result_that_is_not_whole_recent_or_ours_is_refused(bad: str, ground: 
     assert advice in err
     assert "hint: " in err
     assert not ground.baseline.exists()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_clean_result_that_lost_a_check_is_refused(count: int, ground: Ground) -> None:
+    ground.write(ground.result())
+    cut(count)(ground)
+    code, out, err = ground.gate("--write-baseline")
+    assert (code, out) == (2, "")
+    assert f"it holds {count - 1} of 2 checks" in err
 
 
 def test_a_result_with_fewer_defects_than_it_counts_is_refused(ground: Ground) -> None:
@@ -140,3 +190,15 @@ def test_a_mistake_in_the_baseline_or_the_waivers_comes_first(ground: Ground) ->
     code, _, err = ground.gate()
     assert code == 2
     assert "scrub-waivers.yaml:3: the waiver has no 'reason'" in err
+
+
+def test_a_message_of_several_lines_is_no_command_for_the_log_of_a_ci_system(
+    ground: Ground,
+) -> None:
+    ground.write(ground.result())
+    version = json.dumps("1\n::stop-commands::x\n##[add-mask]y")
+    ground.baseline.write_text(f'{{"type": "baseline", "schema_version": {version}}}\n')
+    code, _, err = ground.gate()
+    assert code == 2
+    assert "stop-commands" in err
+    assert not re.search(r"^\s*::|##\[", err, flags=re.M)

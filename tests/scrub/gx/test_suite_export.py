@@ -134,6 +134,17 @@ def test_the_command_writes_the_suite_and_names_what_it_leaves_out(
     assert capsys.readouterr().out == Path("suite.json").read_text() == exported(catalog).text
 
 
+def test_what_is_printed_moves_no_terminal_and_is_no_command_of_a_log(
+    catalog: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog.write_text(CATALOG.replace("we`ird.{x}", "é##[add-mask]x"))
+    assert main.run(["gx", "export", "orders"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert "##[" not in printed
+    assert json.loads(printed) == exported(catalog).document
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -79,6 +79,18 @@ def test_nulls_are_covered_by_the_physical_check_if_it_looked(physical: Status, 
     assert verdict.exit_code == code, verdict.reasons
 
 
+@pytest.mark.parametrize(("of_pairs", "code"), [(True, 0), (False, 3)])
+def test_repeated_rows_of_pairs_are_covered_by_the_physical_check(
+    of_pairs: bool, code: int
+) -> None:
+    """It reports them, so that the check of constraints leaves them out."""
+    required = (Requirement(check="constraint", table="orders", constraint=PRIMARY_KEY),)
+    looked = CheckOutcome(check="physical", index=None, status=Status.CLEAN, rows=7)
+    pairs = frozenset({"orders"} if of_pairs else ())
+    verdict = judge(a_result([looked]), grounds(required=required, of_pairs=pairs))
+    assert verdict.exit_code == code
+
+
 def test_the_checks_that_are_required_are_made_unless_somebody_names_others() -> None:
     policy = GatePolicy(require=(Requirement(check="physical", table="orders"),))
     asked = with_required_checks(CheckRequest(), policy)

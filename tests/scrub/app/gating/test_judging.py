@@ -10,6 +10,7 @@ import pytest
 
 from reports.redaction import redact_result
 from scrub.app.gating import judge
+from scrub.app.gating.judging import failing_rules
 from scrub.app.gating.remembering import Listener
 from scrub.app.gating.tally import Tally
 from scrub.model.defect import DefectKind
@@ -201,6 +202,52 @@ def test_a_share_of_an_unknown_number_of_rows_is_always_exceeded() -> None:
     verdict = judge(a_result(outcomes, FOUND), grounds(policy=GatePolicy(rules=(rule,))))
     assert verdict.exit_code == 1
     assert verdict.reasons[0].endswith("because the number of rows is not known")
+
+
+def test_a_share_of_no_rows_is_exceeded_by_one_and_the_number_is_known() -> None:
+    rule = GateRule(fail_above=Threshold(999_999, per_million=True), line=7)
+    outcomes = [an_outcome("by_customer", FOUND, rows=0), an_outcome("by_email", rows=None)]
+    verdict = judge(a_result(outcomes, FOUND), grounds(policy=GatePolicy(rules=(rule,))))
+    assert verdict.exit_code == 1
+    assert "not known" not in verdict.reasons[0]
+
+
+def test_what_fails_the_gate_is_shown_before_what_it_tolerates() -> None:
+    note = GateRule(index="by_email", severity=Severity.NOTE, line=7)
+    ground = grounds(policy=GatePolicy(rules=(note,)))
+    tolerated = [a_defect(number, index="by_email") for number in range(5)]
+    listener = Listener(Tally(ground), keeps=False, limit=3)
+    for defect in (*tolerated, FOUND):
+        listener(defect)
+    outcomes = [an_outcome("by_customer", FOUND), an_outcome("by_email", *tolerated)]
+    failing = failing_rules(a_result(outcomes), ground, listener.tally)
+    assert listener.shown(tolerated[:3], failing) == (FOUND, *tolerated[:2])
+
+
+@pytest.mark.parametrize(
+    ("of_pairs", "check", "gone"),
+    [
+        (True, "physical", True),
+        (True, "index", True),
+        (False, "physical", False),
+        (False, "index", False),
+        (False, "constraint", True),
+    ],
+)
+def test_a_repeated_row_is_gone_if_a_check_that_would_find_it_looked(
+    of_pairs: bool, check: str, gone: bool
+) -> None:
+    """In pairs every check finds it; in columns only that of constraints does."""
+    facts: dict[str, Any] = {"kind": DefectKind.DUPLICATE_KEY, "index": None, "index_key": None}
+    before = a_defect(constraint="primary_key", expected=None, actual=None, **facts)
+    definitions = {"orders": Definition(table="t1", constraints={"primary_key": "c1"})}
+    remembered = replace(a_baseline(before), definitions=definitions)
+    place = {"index": "by_email"} if check == "index" else {"index": None}
+    constraint = "primary_key" if check == "constraint" else None
+    looked = replace(an_outcome("x"), check=check, constraint=constraint, **place)
+    pairs = frozenset({"orders"} if of_pairs else ())
+    ground = grounds(remembered, required=(), definitions=definitions, of_pairs=pairs)
+    assert bool(judge(a_result([looked]), ground).gone) == gone
 
 
 def test_known_and_waived_defects_count_for_no_threshold() -> None:
