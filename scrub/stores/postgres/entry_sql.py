@@ -218,9 +218,9 @@ class _Maker:
     def _hint_for_dialect(self) -> str:
         """All that the catalog needs, at once: in this dialect, nobody else is asked for types."""
         hint = "write it in PostgreSQL's words and add `dialect: postgres` to the index"
-        computed = [column.name for column in self.index.entry if column.is_expression]
-        if computed:
-            hint += f", and `type:` beside {', '.join(f'`as: {name}`' for name in computed)}"
+        untyped = [c.name for c in self.index.entry if c.is_expression and c.type is None]
+        if untyped:
+            hint += f", and `type:` beside {', '.join(f'`as: {name}`' for name in untyped)}"
         return hint
 
 
