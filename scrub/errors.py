@@ -85,6 +85,10 @@ class StoreUnavailable(ScrubError):
     exit_code = 3
 
 
+class AccessDenied(StoreUnavailable):
+    """The role or user that scrub runs as may not read something: somebody must let it."""
+
+
 class SparkUnavailable(ScrubError):
     """No Spark session could be had."""
 

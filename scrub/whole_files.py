@@ -20,3 +20,12 @@ def write_whole(path: Path, text: str) -> None:
         unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def writable_file(path: Path) -> Path:
+    """A file to write; its folder must be there before an hour's work has nowhere to go."""
+    if not path.parent.is_dir():
+        raise ValueError(f"the folder '{path.parent}' does not exist")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"'{path}' cannot be written")
+    return path

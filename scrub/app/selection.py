@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tables and indexes a request means."""
 
+from collections.abc import Sequence
+
 from scrub.catalog import Catalog
 from scrub.catalog.bad_expression import BadExpression, UnreadableExpression
 from scrub.catalog.expressions import check_expression
@@ -9,6 +11,17 @@ from scrub.errors import UsageError
 from scrub.model.constraint import Constraint, constraints_of
 from scrub.model.request import CheckRequest
 from scrub.model.table import Index, Table
+
+
+def known_checks(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of checks, each once; a ValueError names those there are."""
+    from checks.registry import CHECKS
+
+    known = [check.name for check in CHECKS]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no check '{name}'; there is: {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
 
 
 def select_tables(catalog: Catalog, request: CheckRequest) -> tuple[Table, ...]:

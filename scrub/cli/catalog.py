@@ -11,6 +11,7 @@ from scrub.catalog.load import load_catalog
 from scrub.catalog.show import Listing, describe_catalog, describe_table
 from scrub.catalog.waivers import load_waivers
 from scrub.cli import options
+from scrub.model.request import SparkOptions
 
 
 @click.group()
@@ -20,14 +21,23 @@ def catalog() -> None:
 
 @catalog.command()
 @options.catalog
-def validate(catalog: Path) -> None:
-    """Report every mistake in the catalog and in its file of waivers."""
+@click.option("--relations", is_flag=True,
+              help="Open every relation, too: are the columns there, in types that fit, and may "
+              "they be read? No rows are read.")  # fmt: skip
+@options.spark_options
+def validate(catalog: Path, relations: bool, spark_options: SparkOptions) -> None:
+    """Report every mistake in the catalog and in its file of waivers.
+
+    The exit code is 0 if there is none, and 2 if there are mistakes. With --relations, it is 3 if
+    there are none, but a store or a relation could not be opened.
+    """
     loaded = load_catalog(catalog)
     waivers = load_waivers(loaded)
     tables = _count(len(loaded.tables), "table", "tables")
     indexes = _count(sum(len(t.indexes) for t in loaded.tables.values()), "index", "indexes")
     waived = f", {_count(len(waivers), 'waiver', 'waivers')}" if waivers else ""
-    click.echo(printable(f"{catalog}: {tables}, {indexes}{waived}, no mistakes"))
+    opened = _opened_relations(catalog, spark_options) if relations else ""
+    click.echo(printable(f"{catalog}: {tables}, {indexes}{waived}{opened}, no mistakes"))
 
 
 @catalog.command()
@@ -42,6 +52,19 @@ def show(table: str | None, catalog: Path) -> None:
         days = loaded.journal_days
         kept = "without end" if days is None else f"for {days:g} days"
         click.echo(f"\nrepairs can be undone {kept} (journal_days)")
+
+
+def _opened_relations(catalog: Path, spark_options: SparkOptions) -> str:
+    from scrub.app.relations.validating import validate_relations
+    from scrub.cli.progress import shown_progress
+
+    with shown_progress() as on_progress:
+        report = validate_relations(catalog, spark_options=spark_options, on_progress=on_progress)
+    if report.by_spark:
+        names = ", ".join(report.by_spark)
+        click.echo(printable(f"Spark was started to describe: {names}"), err=True)
+    report.demand_none()
+    return f", {_count(report.opened, 'relation', 'relations')} opened"
 
 
 def _count(number: int, one: str, several: str) -> str:

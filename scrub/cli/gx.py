@@ -7,11 +7,11 @@ import click
 
 from reports.escaping import printable
 from scrub.catalog.load import load_catalog
-from scrub.cli import option_values as values
 from scrub.cli import options
 from scrub.cli.emit import emit_text
 from scrub.cli.files_apart import demand_apart
 from scrub.cli.option_values import read_as
+from scrub.whole_files import writable_file
 
 
 @click.group()
@@ -21,7 +21,7 @@ def gx() -> None:
 
 @gx.command()
 @click.argument("table")
-@click.option("--output", type=options.FILE, callback=read_as(values.new_file),
+@click.option("--output", type=options.FILE, callback=read_as(writable_file),
               help="Write the suite to this file instead of standard output.")  # fmt: skip
 @options.catalog
 def export(table: str, output: Path | None, catalog: Path) -> None:

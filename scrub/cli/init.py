@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub init`: writes a first catalog from the tables found."""
 
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from scrub.cli import options
+
+if TYPE_CHECKING:
+    from scrub.app.catalog_init.from_directory import InitResult
 
 
 @click.command()
@@ -55,3 +60,25 @@ def init(place: str, catalog: Path, schema: str, force: bool) -> None:
         click.echo(printable(f"fill in: {what}"), err=True)
     look = "; look at the lines marked `guess`" if result.has_guesses else ""
     click.echo(printable(f"wrote {result.path}{look}"), err=True)
+    _show_relations(result)
+
+
+def _show_relations(result: "InitResult") -> None:
+    """What the guesses are worth, as far as that shows without reading a row."""
+    from reports.escaping import printable
+    from scrub.app.relations.validating import validate_without_spark
+
+    chosen = [] if result.path == Path("scrub.yaml") else ["--catalog", str(result.path)]
+    again = shlex.join(["scrub", "catalog", "validate", "--relations", *chosen])
+    if result.to_fill_in:
+        click.echo(printable(f"then compare it with the relations: {again}"), err=True)
+        return
+    report = validate_without_spark(result.path)
+    for found in report.found:
+        click.echo(printable(f"{result.path}:{found.line}: {found.message}"), err=True)
+        if found.hint:
+            click.echo(printable(f"    {found.hint}"), err=True)
+    if report.found:
+        click.echo(printable(f"correct this, and look again: {again}"), err=True)
+    else:
+        click.echo(printable(f"{report.opened} relations opened: all are as described"), err=True)

@@ -9,8 +9,6 @@ import click
 from scrub.cli import options
 from scrub.cli.progress import shown_progress
 
-_LEFT_EXIT_CODE = 1
-
 
 @click.command()
 @click.argument("run")
@@ -27,8 +25,7 @@ def undo(run: str, catalog: Path, execute: bool) -> NoReturn:
     with shown_progress() as on_progress:
         report = execute_undo(catalog, run, on_progress=on_progress)
     click.echo(undo_as_text(report), nl=False)
-    refused = [one for one in report.done if one.outcome not in ("done", "already_right")]
-    raise SystemExit(_LEFT_EXIT_CODE if refused else 0)
+    raise SystemExit(report.exit_code)
 
 
 @click.group()

@@ -2,7 +2,6 @@
 """Reads what the user typed after an option; a mistake is answered before anything starts."""
 
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -55,23 +54,9 @@ def spark_setting(text: str) -> tuple[str, str]:
 
 
 def check_names(text: str) -> tuple[str, ...]:
-    from checks.registry import CHECKS
+    from scrub.app.selection import known_checks
 
-    known = [check.name for check in CHECKS]
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    for name in names:
-        if name not in known:
-            raise ValueError(f"there is no check '{name}'; there is: {', '.join(known)}")
-    return names
-
-
-def new_file(path: Path) -> Path:
-    """A file to write; its folder must be there before an hour's work has nowhere to go."""
-    if not path.parent.is_dir():
-        raise ValueError(f"the folder '{path.parent}' does not exist")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ValueError(f"'{path}' cannot be written")
-    return path
+    return known_checks([name.strip() for name in text.split(",")])
 
 
 def place_of_docs(directory: Path) -> Path:

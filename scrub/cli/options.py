@@ -14,6 +14,7 @@ from scrub.cli import option_values as values
 from scrub.cli.emit import ReportOptions
 from scrub.cli.option_values import each, read_as
 from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy, parse_as_of
+from scrub.whole_files import writable_file
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -120,7 +121,7 @@ check_request = bundle(
     click.option("--limit", type=click.IntRange(min=0), metavar="N", default=100, show_default=True,
                  help="Show at most this many defects. The counts are always exact."),
     redact,
-    click.option("--all-defects", type=FILE, callback=read_as(values.new_file),
+    click.option("--all-defects", type=FILE, callback=read_as(writable_file),
                  help="Write every defect to this file, as JSON lines."),
     click.option("--fresh", is_flag=True,
                  help="Start from the beginning, even if an interrupted check could be resumed."),
@@ -129,7 +130,7 @@ check_request = bundle(
 _FORMAT_AND_OUTPUT = (
     click.option("--format", type=click.Choice(list(FORMATS)), default="text", show_default=True,
                  help="The format of the result."),
-    click.option("--output", type=FILE, callback=read_as(values.new_file),
+    click.option("--output", type=FILE, callback=read_as(writable_file),
                  help="Write the result to this file instead of standard output."),
 )  # fmt: skip
 

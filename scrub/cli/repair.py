@@ -11,7 +11,8 @@ import click
 from scrub.cli import interrupts, options
 from scrub.cli.option_values import each, read_as
 from scrub.cli.progress import shown_progress
-from scrub.model.defect import ALIASES, DefectKind
+from scrub.errors import UsageError
+from scrub.model.defect import DefectKind, kind_named
 from scrub.model.repair import RepairReport, RepairRequest
 from scrub.model.request import SparkOptions
 
@@ -26,13 +27,10 @@ def repair() -> None:
 
 
 def _kind(name: str) -> DefectKind:
-    if name in ALIASES:
-        return ALIASES[name]
     try:
-        return DefectKind(name)
-    except ValueError:
-        known = ", ".join(kind.value for kind in DefectKind)
-        raise click.UsageError(f"--kind {name}: there is no such kind; there are {known}") from None
+        return kind_named(name)
+    except ValueError as error:
+        raise click.UsageError(f"--kind {error}") from None
 
 
 _request = options.bundle(
@@ -83,19 +81,14 @@ def table(
     spark_options: SparkOptions,
 ) -> NoReturn:
     """Repair the indexes of TABLE, or write the changes to files."""
+    from scrub.app.repairing.combined_options import demand_combinable
     from scrub.app.repairing.patch import write_patch
     from scrub.app.repairing.repair import execute_repair, preview_repair
 
-    if request.from_file is not None and request.where is not None:
-        raise click.UsageError(
-            "--where chooses rows to check, and the defects of --from are given; choose among them "
-            "with --index and --kind, or check with --where and give that result to --from"
-        )
-    if patch is not None and (execute or request.verify):
-        other = "--execute" if execute else "--verify"
-        raise click.UsageError(f"--patch changes nothing, so it cannot be combined with {other}")
-    if request.verify and not execute:
-        raise click.UsageError("--verify checks what was repaired; add --execute, or leave it out")
+    try:
+        demand_combinable(request, execute=execute, patch=patch)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
     do: Callable[..., RepairReport] = execute_repair if execute else preview_repair
     if patch is not None:
         do = partial(write_patch, directory=patch)

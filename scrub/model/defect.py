@@ -68,6 +68,15 @@ ALIASES: Mapping[str, DefectKind] = {
 """The names that CockroachDB's SCRUB and INSPECT shipped, for people who come from there."""
 
 
+def kind_named(name: str) -> DefectKind:
+    """The kind of a name, or of one that it had elsewhere; a ValueError names all there are."""
+    try:
+        return ALIASES.get(name) or DefectKind(name)
+    except ValueError:
+        known = ", ".join(kind.value for kind in DefectKind)
+        raise ValueError(f"{name}: there is no such kind; there are {known}") from None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
     """One disagreement, with everything that a repair and its undo need.

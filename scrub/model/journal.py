@@ -86,3 +86,9 @@ class UndoReport:
     undone_by: tuple[str, ...] = ()  # the runs that took others of its changes back
     run: str | None = None
     done: tuple[UndoneChange, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """1 if something could not be taken back."""
+        in_order = (ActionOutcome.DONE, ActionOutcome.ALREADY_RIGHT)
+        return 0 if all(one.outcome in in_order for one in self.done) else 1

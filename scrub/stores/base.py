@@ -53,6 +53,14 @@ class ReadableStore(Protocol):
         """Release what pinning holds. Snapshots that are not lasting end here."""
 
 
+@runtime_checkable
+class ReachableStore(Protocol):
+    """A store that can be tried as a whole, before any of its relations is."""
+
+    def reach(self) -> None:
+        """Raise what keeps every relation of the store from being opened."""
+
+
 @dataclass(frozen=True, slots=True)
 class Following:
     """Which version of its table an index shows, if it follows the table."""

@@ -1,13 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """The error for a missing relation: what exists beside it, and what was probably meant."""
 
+import os
+import stat
 from collections.abc import Mapping
 
 import pyarrow.fs as pafs
 
 from scrub.catalog.spelling import closest, did_you_mean
-from scrub.errors import RelationMissing, StoreUnavailable
-from scrub.stores.locations import join, open_filesystem
+from scrub.errors import AccessDenied, RelationMismatch, RelationMissing, StoreUnavailable
+from scrub.stores.locations import is_local, join, open_filesystem
+
+
+def demand_directory(root: str) -> None:
+    """Refuse a local directory that is not there, or that may not be entered."""
+    if not is_local(root):
+        return
+    try:
+        is_directory = stat.S_ISDIR(os.stat(root).st_mode)
+    except PermissionError as error:
+        raise AccessDenied(f"no permission to read {root}") from error
+    except OSError:
+        is_directory = False
+    if not is_directory:
+        hint = "correct `path` of the store; it is relative to the catalog"
+        raise RelationMismatch(f"there is no directory {root}", hint=hint)
+    if not os.access(root, os.R_OK | os.X_OK):
+        raise AccessDenied(f"no permission to read {root}")
 
 
 def no_such_relation(

@@ -74,12 +74,13 @@ def mask_of_damaged(rows: pa.Table, columns: Sequence[Column]) -> npt.NDArray[np
 
 def with_evident_types(table: Table, index: Index) -> Index:
     """The index with the type of every expression that means the same in every engine."""
+    return with_types_by(index, lambda column: evident_type(column, table))
 
-    def evident(column: EntryColumn) -> ColumnType | None:
-        node = translate(column.source, table.types)
-        return None if node is None else node_type(node)
 
-    return with_types_by(index, evident)
+def evident_type(column: EntryColumn, table: Table) -> ColumnType | None:
+    """The type of an expression that means the same in every engine; None for any other."""
+    node = translate(column.source, table.types)
+    return None if node is None else node_type(node)
 
 
 def with_types_by(index: Index, type_of: Callable[[EntryColumn], ColumnType | None]) -> Index:

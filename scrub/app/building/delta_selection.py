@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrub.app.stored_types import with_types_of_relation
 from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import UsageError
@@ -67,7 +68,7 @@ def build_of(
 
     return DeltaBuild(
         table=table,
-        index=index,
+        index=with_types_of_relation(catalog, index, session),
         lake=Lake(catalog.stores[table.store], catalog.stores[index.store]),
         session=session,
     )

@@ -11,6 +11,7 @@ from checks.pairs.plan import PinnedPairs
 from checks.plan import PinnedIndex, PinnedTable
 from checks.registry import CONSTRAINT, INDEX, checks_of
 from scrub.app.checking.constraint_pinning import ConstraintPins
+from scrub.app.checking.not_built import not_built
 from scrub.app.checking.pair_pinning import PairPins
 from scrub.app.checking.table_errors import spoken_by_spark, together
 from scrub.app.selection import select_indexes
@@ -144,24 +145,9 @@ class Pins:
             return together([error, of_table])
         except StoreUnavailable:
             return error  # what is known to be wrong is enough to answer
-        return self._not_built(table, index, error) if isinstance(error, RelationMissing) else error
-
-    def _not_built(self, table: Table, index: Index, missing: RelationMissing) -> RelationMismatch:
-        """The table is there and its index is not: most likely nobody has built it yet."""
-        of_table = self.kinds[table.store]
-        here = of_table == "postgres" and index.store == table.store
-        if here or of_table == self.kinds[index.store] == "delta":
-            hint = f"build it with scrub backfill run {table.name} {index.name} --execute"
-        else:
-            hint = "build it with whatever writes the table"
-        if len(table.indexes) > 1 and not self.request.being_built:
-            hint += ", or choose others with --index"
-        known = {table.relation, *(other.relation for other in table.indexes)}
-        if missing.near is not None and missing.near not in known:
-            hint = f"{missing.hint} Else {hint}"
-        return RelationMismatch(
-            f"index {index.name} of table {table.name} is not there: {missing}", hint=hint
-        )
+        if not isinstance(error, RelationMissing):
+            return error
+        return not_built(table, index, error, self.kinds, choose=not self.request.being_built)
 
     def _pin_index(self, index: Index) -> RelationFacts:
         columns = [

@@ -3,10 +3,9 @@
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrub.app.checking.all_defects import DefectListener, every_defect
@@ -21,7 +20,7 @@ from scrub.catalog import load_catalog
 from scrub.model.definition import definition_of
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import ProgressListener, ignore_progress
-from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
+from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult
 from scrub.model.table import UTC as DEFAULT_ZONE
 
@@ -32,38 +31,6 @@ if TYPE_CHECKING:
 
 SLEEP = time.sleep
 """How a run waits before it looks again."""
-
-
-def check(
-    *tables: str,
-    catalog: Path | str = "scrub.yaml",
-    spark: "SparkSession | None" = None,
-    indexes: Sequence[str] = (),
-    constraints: Sequence[str] = (),
-    checks: Sequence[str] = (),
-    strategy: Strategy | str = Strategy.AUTO,
-    engine: Engine | str = Engine.AUTO,
-    where: str | None = None,
-    limit: int = 100,
-    frames: "Mapping[str, DataFrame] | None" = None,
-) -> RunResult:
-    """Check tables (all of the catalog, if none is named), as a notebook or a job would.
-
-    A session given, or else the active one, is borrowed and left running. A DataFrame in `frames`
-    is read instead of the table or index that it is named after, and reported as unpinned.
-    """
-    request = CheckRequest(
-        catalog=Path(catalog),
-        tables=tables,
-        indexes=tuple(indexes),
-        constraints=tuple(constraints),
-        checks=tuple(checks),
-        strategy=Strategy(strategy),
-        engine=Engine(engine),
-        where=where,
-        limit=limit,
-    )
-    return run_check(request, spark=spark, frames=frames)
 
 
 def run_check(
@@ -80,7 +47,7 @@ def run_check(
 
     `job_size` says how much one Spark job reads, and so how often finished work is kept;
     `on_defect` gets every defect, whatever the limit; `frames` are read in the place of tables and
-    indexes, see `check`.
+    indexes, see `scrub.app.check`.
     """
     results: list[RunResult] = []
     with (

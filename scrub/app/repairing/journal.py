@@ -12,12 +12,14 @@ from repair.executing import Executor
 from repair.fitting import demand_fitting
 from scrub.app.lazy_spark import lazy_session
 from scrub.app.repairing.stores import open_repairs, seen_by_repair
+from scrub.app.stored_types import with_stored_types
 from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import NotRepairable, UsageError
 from scrub.model.journal import JournalRecord, RememberedRun, RunRecord, UndoneChange, UndoReport
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.table import Table
+from scrub.stores.base import SessionProvider
 from scrub.stores.repairing import RepairingStore
 
 
@@ -65,7 +67,7 @@ def list_runs(catalog: Path) -> list[RememberedRun]:
         # Several tables may share a store, which remembers the runs of all of them.
         found = {
             record.run: (record, store)
-            for _, store in _all_stores(load_catalog(catalog), stack)
+            for _, store in _stores_of(catalog, stack)
             for record in store.runs()
         }
         runs = [_remembered(record, store) for record, store in found.values()]
@@ -92,7 +94,7 @@ def forget_runs(catalog: Path, days: float) -> int:
     """Remove from the journals what ended longer ago; undone it cannot be any more."""
     before = _before(days)
     with ExitStack() as stack:
-        return sum(store.forget(before) for _, store in _all_stores(load_catalog(catalog), stack))
+        return sum(store.forget(before) for _, store in _stores_of(catalog, stack))
 
 
 def _before(days: float) -> datetime:
@@ -143,11 +145,13 @@ def _undone_by(records: Sequence[JournalRecord]) -> tuple[str, ...]:
 def _found_run(path: Path, run: str) -> Iterator[_Found]:
     with ExitStack() as stack:
         known: list[str] = []
-        for table, store in _all_stores(load_catalog(path), stack):
+        catalog = load_catalog(path)
+        session = stack.enter_context(lazy_session(None, None, ignore_progress))
+        for table, store in _all_stores(catalog, session, stack):
             runs = {record.run: record for record in store.runs() if record.table == table.name}
             known += runs
             if run in runs:
-                yield _Found(table, store, runs[run])
+                yield _Found(with_stored_types(catalog, table, session), store, runs[run])
                 return
     raise UsageError(
         f"no journal of the catalog's stores holds a run {run}",
@@ -155,9 +159,15 @@ def _found_run(path: Path, run: str) -> Iterator[_Found]:
     )
 
 
-def _all_stores(catalog: Catalog, stack: ExitStack) -> Iterator[tuple[Table, RepairingStore]]:
-    """A writable store for each table that is in one; the same store may come more than once."""
+def _stores_of(path: Path, stack: ExitStack) -> Iterator[tuple[Table, RepairingStore]]:
     session = stack.enter_context(lazy_session(None, None, ignore_progress))
+    return _all_stores(load_catalog(path), session, stack)
+
+
+def _all_stores(
+    catalog: Catalog, session: SessionProvider, stack: ExitStack
+) -> Iterator[tuple[Table, RepairingStore]]:
+    """A writable store for each table that is in one; the same store may come more than once."""
     for table in catalog.tables.values():
         try:
             store = open_repairs(catalog, table, session)

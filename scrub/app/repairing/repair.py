@@ -18,6 +18,7 @@ from scrub.app.repairing.limits import over_limit, too_many_defects
 from scrub.app.repairing.planned import Planning, indexes_looked_at
 from scrub.app.repairing.row_presence import RowPresence
 from scrub.app.repairing.stores import OnlyRead, open_repairs_or_rows, seen_by_repair
+from scrub.app.stored_types import with_stored_types
 from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import ScrubError, UsageError
@@ -72,7 +73,8 @@ class Repair:
     ) -> None:
         self.request = request
         self.catalog = load_catalog(request.catalog)
-        self.table = _table_asked_for(self.catalog, request)
+        asked_for = _table_asked_for(self.catalog, request)
+        self.table = with_stored_types(self.catalog, asked_for, session)
         self.store = open_repairs_or_rows(self.catalog, self.table, session)
         if request.recover_rows:
             recovering(self.store, self.table)

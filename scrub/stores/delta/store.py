@@ -20,7 +20,7 @@ from scrub.stores.files.partitioned_frame import partitioned_frame
 from scrub.stores.files.spark_files import whole_files
 from scrub.stores.files.typed_formats import parquet_loader
 from scrub.stores.locations import for_spark, join, normalise
-from scrub.stores.neighbours import no_such_relation
+from scrub.stores.neighbours import demand_directory, no_such_relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,6 +53,10 @@ class DeltaStore:
             if reason is None:
                 return self._facts(relation, uri, table)
         return _pin_by_source(self.name, relation, uri, version, reason, session)
+
+    def reach(self) -> None:
+        """A local directory must be there."""
+        demand_directory(self.root)
 
     def close(self) -> None:
         """Nothing is held: files stay where they are."""

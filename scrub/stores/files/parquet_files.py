@@ -29,7 +29,7 @@ def read_parquet(
     footers = dict(zip(sample, read_footers(sample, options), strict=True))
     readable = [footer for footer in footers.values() if isinstance(footer, Footer)]
     if files and not readable:
-        raise _none_readable(relation, footers)
+        raise _none_readable(relation, footers) from _first_error(footers)
     rows = [_rows(footers.get(file.uri)) for file in files]
     splits = split_files(files, rows, options)
     return merge_columns(readable), splits, estimate_rows(files, rows, options)
@@ -102,6 +102,10 @@ def _sample(uris: Sequence[str]) -> list[str]:
 
 def _rows(footer: Footer | Exception | None) -> int | None:
     return footer.rows if isinstance(footer, Footer) else None
+
+
+def _first_error(footers: Mapping[str, Footer | Exception]) -> Exception | None:
+    return next((one for one in footers.values() if isinstance(one, Exception)), None)
 
 
 def _none_readable(relation: str, footers: Mapping[str, Footer | Exception]) -> StoreUnavailable:

@@ -19,7 +19,7 @@ from scrub.stores.files.parquet_files import read_parquet
 from scrub.stores.files.partitioned_frame import Load, partitioned_frame
 from scrub.stores.files.spark_files import whole_files
 from scrub.stores.locations import join, normalise
-from scrub.stores.neighbours import no_such_relation
+from scrub.stores.neighbours import demand_directory, no_such_relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,6 +76,11 @@ class SparkSource:
             times_as_text=self.format in ("csv", "json"),
             times_by_clock=self.format == "orc",
         )
+
+    def reach(self) -> None:
+        """A local directory must be there; other sources are only known by their relations."""
+        if self.format in FILE_FORMATS:
+            demand_directory(self.root)
 
     def close(self) -> None:
         """Nothing is held: files stay where they are."""

@@ -19,6 +19,7 @@ from scrub.stores.postgres.index_names import IndexNames
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.relations import PARTITIONED, ServerRelation, columns_of, find_relation
 from scrub.stores.postgres.sources import Sources, read_sources
+from scrub.stores.row_entries import evident_type
 
 _EQUAL = "OPERATOR(pg_catalog.=)"  # of every type that an expression can have
 _GENERATED_WHEN_READ = """
@@ -156,12 +157,9 @@ class _Maker:
 
     def _computed(self, column: EntryColumn) -> EntryPart:
         value = self._expression(column.source)
-        if column.type is None:
-            raise UsageError(
-                f"index {self.index.name}: the type of {column.name} must be known to build it",
-                hint=f"write type: beside `as: {column.name}` in the catalog",
-            )
-        of_type = sql_type(column.type)
+        known = column.type or evident_type(column, self.table)
+        assert known is not None, "an expression that means the same everywhere has one type"
+        of_type = sql_type(known)
         return EntryPart(
             name=identifier(column.name),
             value=f"({value})::{of_type}",
@@ -218,7 +216,7 @@ class _Maker:
         return value_of(self.described[term.name], term.type)
 
     def _hint_for_dialect(self) -> str:
-        """All that the catalog needs, at once: in this dialect, Spark is not asked for types."""
+        """All that the catalog needs, at once: in this dialect, nobody else is asked for types."""
         hint = "write it in PostgreSQL's words and add `dialect: postgres` to the index"
         untyped = [c.name for c in self.index.entry if c.is_expression and c.type is None]
         if untyped:

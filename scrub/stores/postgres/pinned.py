@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scrub.errors import RelationMismatch, StoreUnavailable
+from scrub.errors import AccessDenied, RelationMismatch
 from scrub.model.predicate import ColumnTerm
 from scrub.model.relation import Split, SplitKind
 from scrub.model.table import Column
@@ -70,7 +70,7 @@ def demand_unfiltered(relations: Sequence[ServerRelation]) -> None:
     """Refuse relations with rows hidden by policies: a comparison without them proves nothing."""
     for relation in relations:
         if relation.is_filtered:
-            raise StoreUnavailable(
+            raise AccessDenied(
                 f"row-level security hides rows of {relation.label} from this role",
                 hint=SEE_ALL_ROWS,
             )
@@ -83,9 +83,9 @@ def demand_comparable(
     found = [described[column.name] for column in columns if column.name in described]
     hidden = [column.name for column in found if not column.readable]
     if hidden:
-        raise StoreUnavailable(
+        raise AccessDenied(
             f"no permission to read {', '.join(hidden)} of {relation.label}",
-            hint=f"GRANT SELECT ON {relation.sql} TO the role that scrub connects as",
+            hint=relation.grant_hint,
         )
     refused = [
         f"{relation.label}: column {column.name} {column.refusal}, which cannot be compared"

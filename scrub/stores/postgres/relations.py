@@ -78,6 +78,11 @@ class ServerRelation:
         return f"{self.schema}.{self.name}"
 
     @property
+    def grant_hint(self) -> str:
+        """What lets this role read all of it."""
+        return f"GRANT SELECT ON {self.sql} TO the role that scrub connects as"
+
+    @property
     def rows(self) -> int | None:
         """The planner's estimate, if there is one."""
         return int(self.tuples) if self.tuples >= 0 else None

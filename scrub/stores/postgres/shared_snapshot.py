@@ -9,7 +9,7 @@ snapshot holds ACCESS SHARE on every relation that is read, which only those com
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scrub.errors import StoreUnavailable
+from scrub.errors import AccessDenied, StoreUnavailable
 from scrub.stores.postgres.connections import (
     PIN_PATH,
     Connection,
@@ -66,6 +66,11 @@ class SharedSnapshot:
                     f"{relation.label} is locked by {self._holders(relation)}, "
                     "so it cannot be read now",
                     hint="try again, or give the store a longer lock_timeout",
+                ) from error
+            except psycopg.errors.InsufficientPrivilege as error:
+                reason = safe_message(error, self._conninfo)
+                raise AccessDenied(
+                    f"{relation.label}: {reason}", hint=relation.grant_hint
                 ) from error
             except psycopg.Error as error:
                 reason = safe_message(error, self._conninfo)

@@ -70,6 +70,10 @@ class PostgresStore:
             self._snapshot = SharedSnapshot(self.conninfo)
         return self._snapshot
 
+    def reach(self) -> None:
+        """Connect, which can take seconds to fail."""
+        _ = self.snapshot
+
     def close(self) -> None:
         if self._snapshot is not None:
             self._snapshot.close()

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from scrub.app.relations.findings import RelationsReport
 from scrub.cli import main
+from scrub.errors import Mistake
 
 CATALOG = """\
 version: 1
@@ -139,8 +141,28 @@ def test_init_then_validate(
     shown = capsys.readouterr()
     assert shown.out == "orders: by_email\n"
     assert "left out: junk.parquet" in shown.err
-    assert "wrote scrub.yaml" in shown.err
+    assert shown.err.endswith(
+        "wrote scrub.yaml; look at the lines marked `guess`\n"
+        "2 relations opened: all are as described\n"
+    )
     assert main.run(["catalog", "validate"]) == 0
     assert main.run(["init", "lake"]) == 2
     assert "--force overwrites it" in capsys.readouterr().err
     assert main.run(["init", "lake", "--force"]) == 0
+
+
+def test_init_ends_by_saying_what_opening_the_relations_has_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def report(path: Path) -> RelationsReport:
+        return RelationsReport(path, mistakes=[Mistake(7, "there is no column", "write another")])
+
+    monkeypatch.setattr("scrub.app.relations.validating.validate_without_spark", report)
+    monkeypatch.chdir(tmp_path)
+    write_deltalake("lake/orders", pa.table({"id": [1, 2]}))
+    assert main.run(["init", "lake", "--catalog", "of lake.yaml"]) == 0
+    assert capsys.readouterr().err.endswith(
+        "of lake.yaml:7: there is no column\n    write another\n"
+        "correct this, and look again: "
+        "scrub catalog validate --relations --catalog 'of lake.yaml'\n"
+    )
