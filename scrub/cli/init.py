@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from scrub.cli import options
+from scrub.cli.screens import show_prose, tell
 
 
 @click.command()
@@ -43,15 +44,15 @@ def init(place: str, catalog: Path, schema: str, force: bool) -> None:
         result = init_catalog(Path(place), catalog, force=force)
     for table, indexes in result.tables.items():
         listed = ", ".join(indexes) if indexes else "no indexes found"
-        click.echo(printable(f"{table}: {listed}"))
+        show_prose(printable(f"{table}: {listed}"))
     for relation, reason in result.unusable.items():
-        click.echo(printable(f"left out: {relation}: {reason}"), err=True)
+        tell(f"left out: {relation}: {reason}")
     for table, reason in result.no_indexes.items():
-        click.echo(printable(f"not taken for an index: {table}: {reason}"), err=True)
+        tell(f"not taken for an index: {table}: {reason}")
     if of_database and without_password(place) != place.rstrip("?&"):
         left_out = "the password was left out: put it into ~/.pgpass or PGPASSWORD"
-        click.echo(left_out, err=True)
+        tell(left_out)
     for what in result.to_fill_in:
-        click.echo(printable(f"fill in: {what}"), err=True)
+        tell(f"fill in: {what}")
     look = "; look at the lines marked `guess`" if result.has_guesses else ""
-    click.echo(printable(f"wrote {result.path}{look}"), err=True)
+    tell(f"wrote {result.path}{look}")

@@ -156,11 +156,11 @@ def _told_by_spark(error: Exception) -> ScrubError | None:
 
 
 def _print_error(error: ScrubError) -> None:
-    from reports.escaping import printable
+    from scrub.cli.screens import tell
 
     # Line by line: a message may have several, but no file name may write to the terminal.
     lines = f"error: {error}".split("\n") + (
         f"hint: {error.hint}".split("\n") if error.hint else []
     )
     for line in lines:
-        click.echo(printable(line), err=True)
+        tell(line)
