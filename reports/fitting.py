@@ -23,6 +23,11 @@ _BLOCK_LINES_MAX = 4  # of a cell in a line of its own
 _NAMES = frozenset(
     {"kind", "table", "index", "constraint", "primary key", "index key", "id", "run", "undone by"}
 )
+"""What a row is found by: cutting it would cost the reader the row."""
+_VALUES = frozenset(
+    {"status", "expected", "actual", "before", "after", "as it was left", "comes back"}
+)
+"""What a row says: a table cuts none of it, and a block only what is very long."""
 _UNBROKEN = frozenset({"defects"})  # each of its lines is a number with its kind
 _NOTHING = ("", "-")
 
@@ -35,7 +40,7 @@ class _Column:
 
     @property
     def is_name(self) -> bool:
-        """Whether a row is found by it: cutting it would cost the reader the row."""
+        """Whether a row is found by it."""
         return self.header in _NAMES
 
     @property
@@ -106,7 +111,7 @@ def _that_fit(
     for give_way in (_in_one_line, _widths):
         for kept in choices:
             widths = give_way(kept, width)
-            if widths is not None and not _loses_a_name(kept, widths):
+            if widths is not None and not _is_cut(kept, widths):
                 return kept, widths
     return None
 
@@ -133,11 +138,12 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def _loses_a_name(columns: Sequence[_Column], widths: Sequence[int]) -> bool:
+def _is_cut(columns: Sequence[_Column], widths: Sequence[int]) -> bool:
+    """Whether a table of these widths would cut what must not be cut."""
     return any(
         len(parts_of_cell(cell, width)) > _LINES_MAX
         for column, width in zip(columns, widths, strict=True)
-        if column.is_name
+        if column.header in _NAMES | _VALUES
         for cell in column.cells
     )
 

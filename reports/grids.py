@@ -98,7 +98,7 @@ def defects_grid(result: RunResult, context: ReportContext = NO_CONTEXT) -> Grid
         columns.append(("detail", lambda defect: printable(truncate(defect.detail))))
     place = ("kind", "table", "index", "constraint")
     first = (*place, "primary key", "standing")
-    grid = replace(_grid(columns, defects), first=first, heads=place)
+    grid = replace(_grid(columns, defects), first=first, heads=(*place, "standing"))
     return grid if context.verdict is None else _with_standings(grid, defects, context)
 
 

@@ -116,7 +116,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as mistake:
         shown = StringIO()
         mistake.show(file=shown)
-        click.echo(redacted(shown.getvalue()), err=True, nl=False)
+        _print_usage(redacted(shown.getvalue()))
         return USAGE_EXIT_CODE
     except (KeyboardInterrupt, click.Abort):
         return _interrupted()
@@ -153,6 +153,13 @@ def _told_by_spark(error: Exception) -> ScrubError | None:
     from scrub.spark.failures import explained
 
     return explained(error)
+
+
+def _print_usage(text: str) -> None:
+    from reports.wrapping import wrapped
+    from scrub.cli.screens import error_screen
+
+    click.echo(wrapped(text, error_screen()), err=True, nl=False)
 
 
 def _print_error(error: ScrubError) -> None:

@@ -4,6 +4,7 @@
 import os
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from typing import TextIO
 
 import click
@@ -39,6 +40,11 @@ def output_screen() -> Screen:
     return screen_of(sys.stdout, choice)
 
 
+def error_screen() -> Screen:
+    """Standard error, which has no colours of ours."""
+    return replace(screen_of(sys.stderr), colour=False)
+
+
 def screen_of(stream: TextIO, choice: str = "auto") -> Screen:
     """A terminal is as wide as it is; a file or a pipe takes everything."""
     is_terminal = stream.isatty()
@@ -72,4 +78,4 @@ def tell(line: str) -> None:
     """Print a sentence to standard error, wrapped at words; data in it is spelled out."""
     from reports.escaping import printable
 
-    click.echo(wrapped(printable(line), screen_of(sys.stderr)), err=True)
+    click.echo(wrapped(printable(line), error_screen()), err=True)

@@ -13,9 +13,10 @@ from reports.grids import Grid
 from reports.quantities import counted
 from reports.screen import Screen
 from reports.tables import table as table_text
+from reports.wrapping import wrapped
 from scrub.cli import options
 from scrub.cli.progress import shown_progress
-from scrub.cli.screens import color, output_screen, show_prose, tell
+from scrub.cli.screens import color, output_screen, show, tell
 from scrub.model.request import SparkOptions
 
 if TYPE_CHECKING:
@@ -55,10 +56,15 @@ def selftest(
             spark_options=spark_options,
             on_progress=on_progress,
         )
-    show_prose("\n\n".join(_sections(result, output_screen())))
+    show(selftest_as_text(result, output_screen()))
     if keep is not None:
         tell(f"the copies are in {keep}")
     raise SystemExit(result.exit_code)
+
+
+def selftest_as_text(result: "SelfTestResult", screen: Screen) -> str:
+    """What was planted, what was found, and what could not be tried."""
+    return wrapped("\n\n".join(_sections(result, screen)), screen)
 
 
 def _sections(result: "SelfTestResult", screen: Screen) -> Iterator[str]:

@@ -61,6 +61,7 @@ class Preparation:
     followed: "dict[tuple[str, str], PinnedIndex]" = field(default_factory=dict)  # as first pinned
     rows: int | None = None  # that the first plan says will be read
     on_defect: DefectListener | None = None  # gets every defect, whatever the limit
+    seconds_waiting: float = 0.0
     errors: tuple[ScrubError, ...] = ()  # what kept tables from being looked at
 
     def session(self) -> "SparkSession":
@@ -147,7 +148,13 @@ class Preparation:
             tables=tuple(tables),
             defects=tuple(found.defects),
             seconds_starting=starting,
+            seconds_waiting=self.seconds_waiting,
         )
+
+    def _wait(self, seconds: float) -> None:
+        began = time.monotonic()
+        self.sleep(seconds)
+        self.seconds_waiting += time.monotonic() - began
 
     def _has_own_indexes(self) -> bool:
         return any(own_indexes(table, self.request) for table in self.tables)
@@ -192,7 +199,7 @@ class Preparation:
                 fresh=request.fresh,
                 settle_seconds=request.settle_seconds,
                 plan_again=partial(self._plan_again, part, refusal),
-                sleep=self.sleep,
+                sleep=self._wait,
                 on_progress=self.on_progress,
                 on_defect=self.on_defect,
             )

@@ -36,4 +36,5 @@ def joined_results(results: Sequence[RunResult]) -> RunResult:
         tables=tuple(table for result in results for table in result.tables),
         defects=tuple(defect for result in results for defect in result.defects),
         seconds_starting=sum(result.seconds_starting for result in results),
+        seconds_waiting=sum(result.seconds_waiting for result in results),
     )
