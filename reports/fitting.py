@@ -193,17 +193,22 @@ def _blocks(columns: Sequence[_Column], grid: Grid, screen: Screen) -> Iterator[
 
 
 def _heading(named: Sequence[tuple[str, str]], screen: Screen) -> Iterator[str]:
-    """What names a row: in one line, or in one line each."""
+    """What names a row, in one line if it fits."""
     assert screen.width is not None
-    coloured = [colours.cell(header, cell, cell, screen) for header, cell in named]
-    line = _GAP.join(coloured)
-    if display_width(line) <= screen.width:
-        yield line
-        return
-    for number, (header, cell) in enumerate(named):
-        indent = _GAP if number else ""
-        for part in parts_of_cell(cell, screen.width - len(indent)):
-            yield indent + colours.cell(header, cell, part, screen)
+    line = indent = ""
+    for header, cell in named:
+        coloured = colours.cell(header, cell, cell, screen)
+        longer = f"{line}{_GAP}{coloured}" if line else coloured
+        if display_width(longer) <= screen.width:
+            line = longer
+            continue
+        if line:
+            yield line
+            indent = _GAP
+        parts = parts_of_cell(cell, screen.width - len(indent))
+        *whole, line = (indent + colours.cell(header, cell, part, screen) for part in parts)
+        yield from whole
+    yield line
 
 
 def _labelled(column: _Column, cell: str, beside: int, screen: Screen) -> Iterator[str]:

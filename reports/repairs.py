@@ -177,8 +177,8 @@ def _outcome(one: DoneAction) -> str:
 def _table(
     headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], total: int, screen: Screen
 ) -> str:
-    heads = ("index", "primary key", "what", "what had been done")
-    grid = Grid(headers, tuple(rows), first=(*heads, "outcome"), heads=heads)
+    heads = ("index", "primary key", "what", "what had been done", "outcome")
+    grid = Grid(headers, tuple(rows), first=heads, heads=heads)
     more = total - len(rows)
     text = table(grid, screen)
     return f"{text}\nand {more:,} more" if more > 0 else text

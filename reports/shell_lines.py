@@ -17,13 +17,15 @@ _ARGUMENT = rf"""(?:{_QUOTED}|[^\s;,()'"])+"""
 _COMMAND = re.compile(
     rf"(?<![\w-])scrub (?:{'|'.join(VERBS)})\b(?:(?<![.:]) (?!{_AFTER}){_ARGUMENT})*"
 )
-_BLANK = "\0"  # stands for a blank inside a command; printable text has none of its own
+_QUANTITY = re.compile(r"(?<=\d) (?=(?:s|min|rows|rows/s|columns|[kMGT]?B)\b)")
+_BLANK = "\0"  # stands for a blank inside a word; printable text has none of its own
 _DEEPER = "    "
 
 
 def words_of(text: str) -> list[str]:
-    """A line's words. A command is one word, with the punctuation around it."""
+    """A line's words. A command is one word, with the punctuation around it; so is a quantity."""
     joined = _COMMAND.sub(lambda found: found[0].replace(" ", _BLANK), text)
+    joined = _QUANTITY.sub(_BLANK, joined)
     # Of several blanks in a row each may be data, so a line does not end there.
     return [word.replace(_BLANK, " ") for word in re.split(r"(?<! ) (?! )", joined)]
 

@@ -215,6 +215,12 @@ def test_a_sentence_that_names_scrub_is_no_command() -> None:
     assert "\\" not in wrapped(text, Screen(width=40))
 
 
+def test_a_number_stays_with_its_unit() -> None:
+    for lead in range(40):
+        shown = wrapped("x" * lead + " 3,000 rows in 33.1 s (45.2 MB)", Screen(width=40))
+        assert {"3,000 rows", "33.1 s", "45.2 MB"} <= set(re.findall(r"[\d,.]+ \w+", shown))
+
+
 def test_every_command_is_recognised() -> None:
     assert set(COMMANDS) <= set(VERBS)
 
