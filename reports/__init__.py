@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports render: results in, text out; no store, no session."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from reports import (
@@ -41,7 +41,14 @@ FORMATS: Mapping[str, Renderer] = {
 WITH_PLACES = frozenset({"sarif", "gitlab", "github"})
 """The formats that point at lines of the catalog."""
 
-PLAN_FORMATS: Mapping[str, Callable[[CheckPlan], str]] = {
+
+class PlanRenderer(Protocol):
+    """What every format of plans offers."""
+
+    def __call__(self, plan: CheckPlan, context: ReportContext = NO_CONTEXT) -> str: ...
+
+
+PLAN_FORMATS: Mapping[str, PlanRenderer] = {
     "text": as_text.render_plan,
     "json": as_json.render_plan,
 }

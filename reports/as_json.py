@@ -22,5 +22,5 @@ def render(result: RunResult, *, redact: bool = False, context: ReportContext = 
     return records.as_json(document, indent=2) + "\n"
 
 
-def render_plan(plan: CheckPlan) -> str:
+def render_plan(plan: CheckPlan, context: ReportContext = NO_CONTEXT) -> str:  # noqa: ARG001
     return records.as_json(records.plan_record(plan), indent=2) + "\n"

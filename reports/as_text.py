@@ -3,14 +3,15 @@
 
 from collections.abc import Iterable
 
-from tabulate import tabulate
-
-from reports import plan_sections, summary
+from reports import colours, plan_sections, summary
 from reports.context import NO_CONTEXT, ReportContext
 from reports.escaping import printable
-from reports.grids import Grid, checks_grid, defects_grid
+from reports.grids import checks_grid, defects_grid
 from reports.quantities import size
 from reports.redaction import redact_result
+from reports.screen import Screen
+from reports.tables import table
+from reports.wrapping import wrapped
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult, TableResult
 
@@ -18,53 +19,50 @@ from scrub.model.result import RunResult, TableResult
 def render(result: RunResult, *, redact: bool = False, context: ReportContext = NO_CONTEXT) -> str:
     if redact:
         result = redact_result(result)
-    sections = [_headline(table) + "\n" + _table(checks_grid(table)) for table in result.tables]
+    screen = context.screen
+    sections = [_headline(of) + "\n" + table(checks_grid(of), screen) for of in result.tables]
     if result.defects:
-        sections.append("Defects\n" + _table(defects_grid(result, context)))
+        title = colours.title("Defects", screen)
+        sections.append(f"{title}\n{table(defects_grid(result, context), screen)}")
     if hidden := summary.hidden_defects(result):
         sections.append(hidden)
     for title, lines in summary.lists(result, context.verdict):
-        sections += _list(title, lines)
+        sections += _list(title, lines, screen)
     if result.ran is not None:
         sections.append(f"ran {printable(result.ran)}")
-    sections.append(summary.closing_line(result, context.verdict))
-    return "\n\n".join(sections) + "\n"
+    sections.append(colours.status(summary.closing_line(result, context.verdict), screen))
+    return wrapped("\n\n".join(sections) + "\n", screen)
 
 
-def render_plan(plan: CheckPlan) -> str:
+def render_plan(plan: CheckPlan, context: ReportContext = NO_CONTEXT) -> str:
     """What `--explain` shows: everything a run would do, nothing of which has been done."""
+    screen = context.screen
     sections = [f"strategy: {plan.strategy}"]
     if plan.place is not None:
         sections.append(printable(f"runs {plan.place}"))
-    for table in plan.tables:
-        lines = [plan_sections.headline(table), *_bullets(plan_sections.scan_lines(table))]
-        if table.indexes:
-            lines += ["", _table(plan_sections.indexes_grid(table))]
-        if table.constraints:
-            lines += ["", _table(plan_sections.constraints_grid(table))]
+    for of in plan.tables:
+        lines = [plan_sections.headline(of), *_bullets(plan_sections.scan_lines(of))]
+        if of.indexes:
+            lines += ["", table(plan_sections.indexes_grid(of), screen)]
+        if of.constraints:
+            lines += ["", table(plan_sections.constraints_grid(of), screen)]
         sections.append("\n".join(lines))
-        sections += _list("Notes", plan_sections.notes(table))
-    sections += _list("Walked through by the database itself", plan_sections.own_indexes(plan))
-    sections += _list("Will not be checked", plan_sections.not_checked(plan))
+        sections += _list("Notes", plan_sections.notes(of), screen)
+    own_indexes = plan_sections.own_indexes(plan)
+    sections += _list("Walked through by the database itself", own_indexes, screen)
+    sections += _list("Will not be checked", plan_sections.not_checked(plan), screen)
     sections.append("explained only: no row was read")
-    return "\n\n".join(sections) + "\n"
+    return wrapped("\n\n".join(sections) + "\n", screen)
 
 
-def _headline(table: TableResult) -> str:
-    read = "" if table.bytes_read is None else f", {size(table.bytes_read)} read"
-    return f"{printable(table.table + summary.snapshot_phrase(table))}{read}"
+def _headline(of: TableResult) -> str:
+    read = "" if of.bytes_read is None else f", {size(of.bytes_read)} read"
+    return f"{printable(of.table + summary.snapshot_phrase(of))}{read}"
 
 
-def _table(grid: Grid) -> str:
-    # Cells are text already; parsing them as numbers would change what they say.
-    return tabulate(
-        grid.rows, headers=grid.headers, colalign=grid.alignments, disable_numparse=True
-    )
-
-
-def _list(title: str, lines: Iterable[str]) -> list[str]:
+def _list(title: str, lines: Iterable[str], screen: Screen) -> list[str]:
     bullets = _bullets(lines)
-    return ["\n".join([title, *bullets])] if bullets else []
+    return ["\n".join([colours.title(title, screen), *bullets])] if bullets else []
 
 
 def _bullets(lines: Iterable[str]) -> list[str]:

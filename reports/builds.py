@@ -7,6 +7,8 @@ from datetime import datetime
 
 from reports.escaping import printable
 from reports.records import as_json
+from reports.screen import PAPER, Screen
+from reports.wrapping import wrapped
 from scrub.model import backfill
 from scrub.model.backfill import BackfillPlan, BackfillStatus
 from scrub.model.build import State
@@ -24,21 +26,23 @@ _MEANING = {
 }
 
 
-def plan_as_text(plan: BackfillPlan) -> str:
+def plan_as_text(plan: BackfillPlan, screen: Screen = PAPER) -> str:
     about = f" (about {plan.rows:,} rows)" if plan.rows is not None else ""
     how = f", method {plan.method}" if plan.method else ""
     head = f"To build {', '.join(plan.indexes)} of {plan.table}{about}{how}:"
-    return "\n".join(map(printable, [head, *(f"  - {step}" for step in plan.steps)]))
+    lines = map(printable, [head, *(f"  - {step}" for step in plan.steps)])
+    return wrapped("\n".join(lines), screen)
 
 
 def plan_as_json(plan: BackfillPlan) -> str:
     return as_json({"schema_version": 1, "executed": False, "plan": asdict(plan)}, indent=2)
 
 
-def builds_as_text(builds: Sequence[BackfillStatus]) -> str:
+def builds_as_text(builds: Sequence[BackfillStatus], screen: Screen = PAPER) -> str:
     if not builds:
         return "no index of this table was built by scrub"
-    return "\n".join(printable(line) for build in builds for line in _lines(build))
+    lines = [printable(line) for build in builds for line in _lines(build)]
+    return wrapped("\n".join(lines), screen)
 
 
 def _lines(build: BackfillStatus) -> Iterator[str]:

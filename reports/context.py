@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report can say beside its result: a gate's verdict, and where the catalog says what."""
+"""What a report knows beside its result: a gate's verdict, places in the catalog, the screen."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from reports.screen import PAPER, Screen
 from scrub.model.defect import Defect
 from scrub.model.gate import JudgedDefect, Verdict
 from scrub.model.result import RunResult
@@ -48,6 +49,7 @@ class ReportContext:
 
     verdict: Verdict | None = None
     places: CatalogPlaces = field(default_factory=CatalogPlaces)
+    screen: Screen = PAPER
 
     def judged(self, defects: Iterable[Defect]) -> list[JudgedDefect | None]:
         """How each defect stands, if it was judged.

@@ -2,7 +2,7 @@
 """The tables of a report as headers and printable cells, for text and Markdown alike."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from reports.context import NO_CONTEXT, ReportContext
@@ -24,14 +24,21 @@ NUMBERS = frozenset({"rows", "entries", "undecided", "transient"})
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Headers and rows; a line break in a cell separates its lines and is never data."""
+    """Headers and rows; a line break in a cell separates its lines and is never data.
+
+    The rest is for screens, which may have less room than the rows want.
+    """
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[str] = NUMBERS
+    first: tuple[str, ...] = ()  # the columns that matter most
+    heads: tuple[str, ...] = ()  # those that name a row when it is shown line by line
+    spare: tuple[str, ...] = ()  # those that may be left out, beginning with the first
 
     @property
     def alignments(self) -> tuple[str, ...]:
-        return tuple("right" if header in NUMBERS else "left" for header in self.headers)
+        return tuple("right" if header in self.numbers else "left" for header in self.headers)
 
 
 def checks_grid(table: TableResult) -> Grid:
@@ -56,7 +63,13 @@ def checks_grid(table: TableResult) -> Grid:
         columns.append(("undecided", lambda outcome: count(outcome.undecided)))
     if any(outcome.transient for outcome in checks):
         columns.append(("transient", lambda outcome: count(outcome.transient)))
-    return _grid(columns, checks)
+    place = ("check", "index", "constraint", "status")
+    return replace(
+        _grid(columns, checks),
+        first=(*place, "defects", "undecided", "transient"),
+        heads=place,
+        spare=("snapshot", "entries", "rows"),
+    )
 
 
 def defects_grid(result: RunResult, context: ReportContext = NO_CONTEXT) -> Grid:
@@ -83,14 +96,17 @@ def defects_grid(result: RunResult, context: ReportContext = NO_CONTEXT) -> Grid
         columns.append(("file", lambda defect: printable(defect.file or "-")))
     if any(defect.detail for defect in defects):
         columns.append(("detail", lambda defect: printable(truncate(defect.detail))))
-    grid = _grid(columns, defects)
+    place = ("kind", "table", "index", "constraint")
+    first = (*place, "primary key", "standing")
+    grid = replace(_grid(columns, defects), first=first, heads=(*place, "standing"))
     return grid if context.verdict is None else _with_standings(grid, defects, context)
 
 
 def _with_standings(grid: Grid, defects: Sequence[Defect], context: ReportContext) -> Grid:
     """Also how each stands, and its id: whoever waives a defect names it so."""
     rows = zip(grid.rows, defects, context.judged(defects), strict=True)
-    return Grid(
+    return replace(
+        grid,
         headers=(*grid.headers, "standing", "id"),
         rows=tuple((*row, standing_words(judged), defect.id) for row, defect, judged in rows),
     )

@@ -3,11 +3,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from tabulate import tabulate
-
+from reports import colours
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
+from reports.grids import Grid
 from reports.quantities import count, counted
+from reports.screen import PAPER, Screen
+from reports.tables import table
+from reports.wrapping import wrapped
 from scrub.model.journal import JournalRecord, RememberedRun, RunRecord
 from scrub.model.repair import ActionKind
 
@@ -21,24 +24,30 @@ _VERBS: Mapping[ActionKind, str] = {
 }
 
 
-def runs_as_text(runs: Sequence[RememberedRun]) -> str:
+def runs_as_text(runs: Sequence[RememberedRun], screen: Screen = PAPER) -> str:
     if not runs:
         return "the journal holds no repair\n"
-    rows = [(*_cells(run.record), count(run.changes), _undone(run)) for run in runs]
-    headers = ("run", "what", "table", "began", "ended", "changes", "undone by")
-    aligned = ("left", "left", "left", "left", "left", "right", "left")
-    return tabulate(rows, headers=headers, colalign=aligned, disable_numparse=True) + "\n"
+    all_ended = all(run.record.finished for run in runs)
+    grid = Grid(
+        headers=("run", "what", "table", "began", "ended", "changes", "undone by"),
+        rows=tuple((*_cells(run.record), count(run.changes), _undone(run)) for run in runs),
+        numbers=frozenset({"changes"}),
+        heads=("run", "what", "table"),
+        spare=("ended",) if all_ended else (),
+    )
+    return wrapped(table(grid, screen) + "\n", screen)
 
 
-def runs_to_forget_as_text(runs: Sequence[RememberedRun]) -> str:
+def runs_to_forget_as_text(runs: Sequence[RememberedRun], screen: Screen = PAPER) -> str:
     """What pruning would remove."""
     if not runs:
         return "nothing was changed: no run ended so long ago\n"
     those = "it, and it" if len(runs) == 1 else "them, and they"
-    return (
-        f"{runs_as_text(runs)}\nnothing was changed; {counted(len(runs), 'run')} would be removed "
+    told = (
+        f"nothing was changed; {counted(len(runs), 'run')} would be removed "
         f"from the journal. To remove {those} cannot be undone any more, add --execute\n"
     )
+    return f"{runs_as_text(runs, screen)}\n{wrapped(told, screen)}"
 
 
 def _cells(run: RunRecord) -> tuple[str, ...]:
@@ -56,17 +65,18 @@ def _undone(run: RememberedRun) -> str:
     return by if run.undone in (0, run.changes) else f"{by} ({run.undone:,} of {run.changes:,})"
 
 
-def run_as_text(run: RunRecord, records: Sequence[JournalRecord]) -> str:
+def run_as_text(run: RunRecord, records: Sequence[JournalRecord], screen: Screen = PAPER) -> str:
     head = f"{run.command} {run.run} of {printable(run.table)}"
     if run.finished is None:
         head += ", cut off: run the same repair again"
     if not records:
-        return f"{head}: nothing was changed\n"
-    return f"{head}\n{_changes(records)}\n"
+        return wrapped(f"{head}: nothing was changed\n", screen)
+    changes = table(_changes(records), screen)
+    return wrapped(f"{colours.title(head, screen)}\n{changes}\n", screen)
 
 
-def _changes(records: Sequence[JournalRecord]) -> str:
-    rows = [
+def _changes(records: Sequence[JournalRecord]) -> Grid:
+    rows = (
         (
             index_cell(record.index),
             verb(record.index, record.kind),
@@ -75,9 +85,9 @@ def _changes(records: Sequence[JournalRecord]) -> str:
             record.undone_by or "-",
         )
         for record in records
-    ]
+    )
     headers = ("index", "what", "before", "after", "undone by")
-    return tabulate(rows, headers=headers, disable_numparse=True)
+    return Grid(headers, tuple(rows), heads=("index", "what"))
 
 
 def verb(index: str, kind: ActionKind) -> str:

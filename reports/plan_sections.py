@@ -48,6 +48,7 @@ def indexes_grid(plan: TablePlan) -> Grid:
     return Grid(
         headers=("index", "relation", "snapshot", "size", "engine", "why", "columns"),
         rows=tuple(_index_row(index) for index in plan.indexes),
+        first=("index", "engine", "why"),
     )
 
 
@@ -56,6 +57,7 @@ def constraints_grid(plan: TablePlan) -> Grid:
     return Grid(
         headers=("constraint", "kind", "columns", "refers to", "way", "why"),
         rows=tuple(_constraint_row(one) for one in plan.constraints),
+        heads=("constraint", "kind"),
     )
 
 

@@ -4,15 +4,18 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tabulate import tabulate
-
+from reports import colours
 from reports.entry_cells import fields, index_cell
 from reports.escaping import printable
+from reports.grids import Grid
 from reports.journals import after_cell, before_cell, verb
 from reports.patches import how_to_apply, patch_as_text
 from reports.quantities import counted
+from reports.screen import PAPER, Screen
 from reports.summary import closing_line, not_looked_at
+from reports.tables import table
 from reports.truncation import truncate
+from reports.wrapping import wrapped
 from scrub.model.journal import JournalRecord, UndoReport
 from scrub.model.repair import (
     Action,
@@ -37,33 +40,37 @@ _OUTCOMES: Mapping[ActionOutcome, str] = {
 }
 
 
-def repair_as_text(report: RepairReport) -> str:
+def repair_as_text(report: RepairReport, screen: Screen = PAPER) -> str:
     """Before, actions, refusals, after."""
-    return "\n\n".join(_sections(report)) + "\n"
+    return wrapped("\n\n".join(_sections(report, screen)) + "\n", screen)
 
 
-def _sections(report: RepairReport) -> Iterator[str]:
+def _sections(report: RepairReport, screen: Screen) -> Iterator[str]:
+    def titled(title: str, text: str) -> str:
+        return f"{colours.title(title, screen)}\n{text}"
+
     if report.before is not None:
-        yield _checked("Before", report.before)
+        yield _checked("Before", report.before, screen)
     if report.not_looked_at is not None:
         yield printable(f"Not checked: {truncate(report.not_looked_at)}")
     if report.done:
-        yield "Actions\n" + _done_table(report.done)
+        yield titled("Actions", _done_table(report.done, screen))
     elif report.plan.actions:
         heading = "In the patch" if report.patch else "Would be done"
-        yield f"{heading}\n{_action_table(report.plan.actions)}"
+        yield titled(heading, _action_table(report.plan.actions, screen))
     if report.plan.refusals:
-        yield "Refused\n" + "\n".join(_refusals(report.plan.refusals))
+        yield titled("Refused", "\n".join(_refusals(report.plan.refusals)))
     if recovered := _recovered(report):
         title = "Rows that were put back" if report.done else "Rows that would be put back"
-        yield f"{title}\n" + "\n".join(map(_recovery, recovered[:_SHOWN_MAX]))
+        yield titled(title, "\n".join(map(_recovery, recovered[:_SHOWN_MAX])))
     keys = {fields(action.primary_key) for action in recovered}
     if lost := [row for row in report.plan.lost_rows if fields(row.primary_key) not in keys]:
-        yield f"{_lost_title(report)}\n" + "\n".join(map(_lost, lost))
+        yield titled(_lost_title(report), "\n".join(map(_lost, lost)))
     if report.patch is not None:
-        yield f"Written to {printable(str(report.patch.directory))}\n{patch_as_text(report.patch)}"
+        written = f"Written to {printable(str(report.patch.directory))}"
+        yield titled(written, patch_as_text(report.patch))
     if report.after is not None:
-        yield _checked("After", report.after)
+        yield _checked("After", report.after, screen)
     if report.no_after is not None:
         yield printable(f"After: the check afterwards could not run: {report.no_after}")
     if report.not_in_file:
@@ -71,11 +78,15 @@ def _sections(report: RepairReport) -> Iterator[str]:
     yield printable(_closing(report))
 
 
-def _checked(when: str, result: RunResult) -> str:
+def _checked(when: str, result: RunResult, screen: Screen) -> str:
     """How a check ended, and what it did not look at."""
-    lines = [f"{when}: {closing_line(result)}"]
+    lines = [f"{colours.title(when, screen)}: {colours.status(closing_line(result), screen)}"]
     if reasons := list(not_looked_at(result)):
-        lines += ["", "Not checked", *(f"  - {reason}" for reason in reasons)]
+        lines += [
+            "",
+            colours.title("Not checked", screen),
+            *(f"  - {reason}" for reason in reasons),
+        ]
     return "\n".join(lines)
 
 
@@ -145,15 +156,16 @@ def _done(report: RepairReport) -> str:
     return f"{'; '.join(told)}{left}{undo}"
 
 
-def _action_table(actions: Sequence[Action]) -> str:
+def _action_table(actions: Sequence[Action], screen: Screen) -> str:
     rows = [_cells(action) for action in actions[:_SHOWN_MAX]]
-    return _table(("index", "primary key", "what", "before", "after"), rows, len(actions))
+    headers = ("index", "primary key", "what", "before", "after")
+    return _table(headers, rows, len(actions), screen)
 
 
-def _done_table(done: Sequence[DoneAction]) -> str:
+def _done_table(done: Sequence[DoneAction], screen: Screen) -> str:
     rows = [(*_cells(one.action), _outcome(one)) for one in done[:_SHOWN_MAX]]
     headers = ("index", "primary key", "what", "before", "after", "outcome")
-    return _table(headers, rows, len(done))
+    return _table(headers, rows, len(done), screen)
 
 
 def _outcome(one: DoneAction) -> str:
@@ -162,9 +174,13 @@ def _outcome(one: DoneAction) -> str:
     )
 
 
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> str:
-    text = tabulate(rows, headers=headers, disable_numparse=True)
+def _table(
+    headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], total: int, screen: Screen
+) -> str:
+    heads = ("index", "primary key", "what", "what had been done", "outcome")
+    grid = Grid(headers, tuple(rows), first=heads, heads=heads)
     more = total - len(rows)
+    text = table(grid, screen)
     return f"{text}\nand {more:,} more" if more > 0 else text
 
 
@@ -234,13 +250,17 @@ def _recovery(action: Action) -> str:
     )
 
 
-def undo_as_text(report: UndoReport) -> str:
+def undo_as_text(report: UndoReport, screen: Screen = PAPER) -> str:
+    return wrapped(_undo_text(report, screen), screen)
+
+
+def _undo_text(report: UndoReport, screen: Screen) -> str:
     if not report.changes:
         return f"{_nothing_to_undo(report)}\n"
     if report.run is None:
         them = "it" if len(report.changes) == 1 else "them"
         return (
-            f"Would be undone\n{_to_undo(report.changes)}\n"
+            f"{colours.title('Would be undone', screen)}\n{_to_undo(report.changes, screen)}\n"
             f"\nrun {printable(report.of)} of table {printable(report.table)} did "
             f"{counted(len(report.changes), 'change')} that can be undone; nothing was "
             f"changed. To undo {them}, add --execute\n"
@@ -257,20 +277,19 @@ def undo_as_text(report: UndoReport) -> str:
     headers = ("index", "primary key", "what had been done", "outcome")
     taken = sum(one.outcome in _UNDONE for one in report.done)
     refused = len(report.done) - taken
-    lines = [_table(headers, rows, len(report.done)), ""] if rows else []
+    lines = [_table(headers, rows, len(report.done), screen), ""] if rows else []
     lines.append(f"{taken:,} undone, {refused:,} refused")
     return "\n".join(lines) + "\n"
 
 
-def _to_undo(changes: Sequence[JournalRecord]) -> str:
+def _to_undo(changes: Sequence[JournalRecord], screen: Screen) -> str:
     """An undo goes from what was left, where it is still so, to what was there."""
     rows = [
         (index_cell(one.index), verb(one.index, one.kind), after_cell(one), before_cell(one))
         for one in changes[:_SHOWN_MAX]
     ]
-    return _table(
-        ("index", "what had been done", "as it was left", "comes back"), rows, len(changes)
-    )
+    headers = ("index", "what had been done", "as it was left", "comes back")
+    return _table(headers, rows, len(changes), screen)
 
 
 def _nothing_to_undo(report: UndoReport) -> str:

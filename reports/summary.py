@@ -129,7 +129,8 @@ def closing_line(result: RunResult, verdict: Verdict | None = None) -> str:
     return (
         f"{status_words(result.status, incomplete=result.is_incomplete)}: "
         f"{found_in_all(result)} in {counted(len(result.outcomes), 'check')}{apart}; "
-        f"{counted(rows, 'row')} in {result.seconds:,.1f} s ({rate(rows, result.seconds)})"
+        f"{counted(rows, 'row')} in {result.seconds:,.1f} s "
+        f"({rate(rows, result.seconds - result.seconds_waiting)})"
         f"{starting if result.seconds_starting >= _WORTH_TELLING else ''}; "
         f"{ending if verdict is None else decision_line(verdict)}"
     )

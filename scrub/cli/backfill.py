@@ -10,6 +10,7 @@ import click
 from scrub.cli import interrupts, options
 from scrub.cli.emit import ReportOptions, emit_result
 from scrub.cli.progress import shown_progress
+from scrub.cli.screens import output_screen, show, show_prose, tell
 from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillResult, BackfillStatus
 from scrub.model.build import Method
 from scrub.model.request import SparkOptions
@@ -210,10 +211,9 @@ def _interruptible(request: BackfillRequest) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(
+        tell(
             "what was done stays done, and writers go on keeping it: "
-            f"scrub backfill status {request.table} shows how to continue",
-            err=True,
+            f"scrub backfill status {request.table} shows how to continue"
         )
         raise
 
@@ -245,7 +245,8 @@ def _change(
 def _show(found: Sequence[BackfillStatus], format_: str) -> None:
     from reports.builds import builds_as_json, builds_as_text
 
-    click.echo(builds_as_json(found) if format_ == "json" else builds_as_text(found))
+    is_json = format_ == "json"
+    show(builds_as_json(found) if is_json else builds_as_text(found, output_screen()))
 
 
 def _show_before(found: list[BackfillStatus], what: str, format_: str) -> None:
@@ -255,9 +256,9 @@ def _show_before(found: list[BackfillStatus], what: str, format_: str) -> None:
     if format_ == "json":
         click.echo(builds_as_json(found, executed=False))
         return
-    click.echo(builds_as_text(found))
+    show(builds_as_text(found, output_screen()))
     names = printable(", ".join(name for build in found for name in build.indexes))
-    click.echo(f"\nNothing was changed: {names} {what}. To do it, add --execute")
+    show_prose(f"\nNothing was changed: {names} {what}. To do it, add --execute")
 
 
 def _show_plan(plan: BackfillPlan, format_: str) -> None:
@@ -266,5 +267,5 @@ def _show_plan(plan: BackfillPlan, format_: str) -> None:
     if format_ == "json":
         click.echo(plan_as_json(plan))
         return
-    click.echo(plan_as_text(plan))
+    show(plan_as_text(plan, output_screen()))
     click.echo("\nNothing was changed. To do it, add --execute")

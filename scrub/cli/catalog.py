@@ -4,13 +4,15 @@
 from pathlib import Path
 
 import click
-from tabulate import tabulate
 
 from reports.escaping import printable
+from reports.grids import Grid
+from reports.tables import table as table_text
 from scrub.catalog.load import load_catalog
 from scrub.catalog.show import Listing, describe_catalog, describe_table
 from scrub.catalog.waivers import load_waivers
 from scrub.cli import options
+from scrub.cli.screens import color, output_screen, show_prose
 from scrub.model.request import SparkOptions
 
 
@@ -37,21 +39,22 @@ def validate(catalog: Path, relations: bool, spark_options: SparkOptions) -> Non
     indexes = _count(sum(len(t.indexes) for t in loaded.tables.values()), "index", "indexes")
     waived = f", {_count(len(waivers), 'waiver', 'waivers')}" if waivers else ""
     opened = _opened_relations(catalog, spark_options) if relations else ""
-    click.echo(printable(f"{catalog}: {tables}, {indexes}{waived}{opened}, no mistakes"))
+    show_prose(printable(f"{catalog}: {tables}, {indexes}{waived}{opened}, no mistakes"))
 
 
 @catalog.command()
 @click.argument("table", required=False)
 @options.catalog
+@color
 def show(table: str | None, catalog: Path) -> None:
     """Show all tables of the catalog, or one TABLE with its columns."""
     loaded = load_catalog(catalog)
     listings = describe_table(loaded.table(table)) if table else describe_catalog(loaded)
-    click.echo("\n\n".join(map(_rendered, listings)))
+    show_prose("\n\n".join(map(_rendered, listings)))
     if table is None:
         days = loaded.journal_days
         kept = "without end" if days is None else f"for {days:g} days"
-        click.echo(f"\nrepairs can be undone {kept} (journal_days)")
+        show_prose(f"\nrepairs can be undone {kept} (journal_days)")
 
 
 def _opened_relations(catalog: Path, spark_options: SparkOptions) -> str:
@@ -72,5 +75,5 @@ def _count(number: int, one: str, several: str) -> str:
 
 
 def _rendered(listing: Listing) -> str:
-    rows = [[printable(cell) for cell in row] for row in listing.rows]
-    return tabulate(rows, headers=listing.headers, disable_numparse=True)
+    rows = tuple(tuple(printable(cell) for cell in row) for row in listing.rows)
+    return table_text(Grid(listing.headers, rows, numbers=frozenset()), output_screen())

@@ -11,6 +11,7 @@ from scrub.cli import options
 from scrub.cli.emit import ReportOptions, emit_plan, emit_result, require_plan_format
 from scrub.cli.files_apart import demand_apart
 from scrub.cli.progress import shown_progress
+from scrub.cli.screens import tell
 from scrub.errors import ScrubError
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult, Status
@@ -60,24 +61,22 @@ def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOpt
         _write_docs(result, request, report.gx_docs)
     if request.all_defects:
         which = " that could be named" if result.unnamed_total else ""
-        click.echo(f"every defect{which} is in {request.all_defects}", err=True)
+        tell(f"every defect{which} is in {request.all_defects}")
     if report.format == "text":
         _tell_of_repair(request.catalog, result)
     raise SystemExit(result.exit_code)
 
 
 def _write_docs(result: RunResult, request: CheckRequest, directory: Path) -> None:
-    from reports.escaping import printable
     from scrub.gx.data_docs import write_data_docs
 
     index = write_data_docs(result, request.catalog, directory, redact=request.redact)
-    click.echo(printable(f"Data Docs are in {index}"), err=True)
+    tell(f"Data Docs are in {index}")
 
 
 def _tell_of_repair(catalog: Path, result: RunResult) -> None:
     if result.status is not Status.DEFECTIVE:
         return
-    from reports.escaping import printable
     from scrub.app.repairing.stores import repairable_tables
 
     try:
@@ -87,7 +86,7 @@ def _tell_of_repair(catalog: Path, result: RunResult) -> None:
     chosen = [] if catalog == Path("scrub.yaml") else ["--catalog", str(catalog)]
     for name in tables:
         command = shlex.join(["scrub", "repair", "table", name, *chosen])
-        click.echo(printable(f"to see what a repair would do: {command}"), err=True)
+        tell(f"to see what a repair would do: {command}")
 
 
 def _explain(request: CheckRequest, report: ReportOptions, spark_options: SparkOptions) -> NoReturn:

@@ -2,6 +2,7 @@
 """`scrub demo`: shows on a lake of its own what a check finds."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NoReturn
@@ -9,9 +10,14 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 from tabulate import tabulate
 
+from reports.display_width import display_width
+from reports.grids import Grid
+from reports.screen import Screen
+from reports.tables import table
 from scrub.cli import options
 from scrub.cli.emit import ReportOptions, emit_result
 from scrub.cli.progress import shown_progress
+from scrub.cli.screens import color, output_screen, show_prose
 from scrub.model.table import Nulls
 
 if TYPE_CHECKING:
@@ -25,6 +31,7 @@ _KEPT = "./scrub-demo"
 @click.command()
 @options.rows(_ROWS_MIN, _ROWS_DEFAULT, "The number of orders.")
 @options.keep("Create the lake in this new or empty directory, and keep it.")
+@color
 def demo(rows: int, keep: Path | None) -> NoReturn:
     """Create a lake of orders, plant defects of every kind, find them, and repair them.
 
@@ -36,23 +43,23 @@ def demo(rows: int, keep: Path | None) -> NoReturn:
 
     began = time.monotonic()
     with scratch_directory(keep) as directory:
-        click.echo(f"Making a lake of {rows:,} orders with four indexes ...\n")
+        show_prose(f"Making a lake of {rows:,} orders with four indexes ...\n")
         with shown_progress() as on_progress:
             lake = make_demo(directory, rows, on_progress=on_progress)
-        click.echo(_described(lake))
-        click.echo("\nChecking it, as you would with your own:\n\n$ scrub check table orders\n")
+        show_prose(_described(lake))
+        show_prose("\nChecking it, as you would with your own:\n\n$ scrub check table orders\n")
         with shown_progress() as on_progress:
             found = run_demo(lake, on_progress=on_progress)
         emit_result(found.result, ReportOptions(), redact=False)
-        click.echo(f"\nPlanted against found:\n\n{_compared(found)}\n\n{_verdict(found)}")
+        show_prose(f"\nPlanted against found:\n\n{_compared(found)}\n\n{_verdict(found)}")
         with shown_progress() as on_progress:
             repaired = repair_demo(lake, found.result, on_progress=on_progress)
         _show_repair(repaired)
-    click.echo(
+    show_prose(
         f"Making the lake took {lake.seconds:.1f} s, checking it "
         f"{found.seconds:.1f} s, everything {time.monotonic() - began:.1f} s."
     )
-    click.echo(f"\nWhat to try next:\n\n{_next_steps(keep)}")
+    show_prose(f"\nWhat to try next:\n\n{_next_steps(keep)}")
     raise SystemExit(found.exit_code or (0 if repaired.went_well else 1))
 
 
@@ -60,18 +67,19 @@ def _show_repair(repaired: "DemoRepair") -> None:
     from reports.repairs import repair_as_text, undo_as_text
     from reports.summary import closing_line
 
-    click.echo("\nRepairing it: first what would be done, then doing it.\n")
-    click.echo(
-        f"$ scrub repair table orders --from result.json\n\n{repair_as_text(repaired.planned)}"
-    )
-    command = "$ scrub repair table orders --from result.json --execute"
-    click.echo(f"{command}\n\n{repair_as_text(repaired.done)}")
-    click.echo(f"$ scrub check table orders\n\n{closing_line(repaired.after)}")
+    screen = output_screen()
+    show_prose("\nRepairing it: first what would be done, then doing it.\n")
+    command = "$ scrub repair table orders --from result.json"
+    show_prose(f"{command}\n\n{repair_as_text(repaired.planned, screen)}")
+    show_prose(f"{command} --execute\n\n{repair_as_text(repaired.done, screen)}")
+    show_prose(f"$ scrub check table orders\n\n{closing_line(repaired.after)}")
     if repaired.went_well:
-        click.echo("What is left was refused: it is the table that is wrong there.\n")
+        show_prose("What is left was refused: it is the table that is wrong there.\n")
     else:
-        click.echo("The demo failed: something else is left. Please report this.\n")
-    click.echo(f"$ scrub undo {repaired.done.run} --execute\n\n{undo_as_text(repaired.undone)}")
+        show_prose("The demo failed: something else is left. Please report this.\n")
+    show_prose(
+        f"$ scrub undo {repaired.done.run} --execute\n\n{undo_as_text(repaired.undone, screen)}"
+    )
 
 
 def _described(lake: "DemoLake") -> str:
@@ -88,14 +96,19 @@ def _described(lake: "DemoLake") -> str:
             definition.append("without NULLs")
         faults = [fault.fault for fault in lake.faults if fault.index == index.name]
         entries = f"{lake.entries[index.name]:,}"
-        rows.append([index.name, "\n".join(definition), entries, "\n".join(faults)])
-    headers = ["index", "columns", "entries", "faults planted"]
-    return tabulate(rows, headers, colalign=("left", "left", "right", "left"))
+        rows.append((index.name, "\n".join(definition), entries, "\n".join(faults)))
+    headers = ("index", "columns", "entries", "faults planted")
+    return table(Grid(headers, tuple(rows)), output_screen())
 
 
 def _compared(found: "DemoResult") -> str:
-    rows = [[kind, number, found.found.get(kind, 0)] for kind, number in found.planted.items()]
-    return tabulate(rows, ["defect", "planted", "found"])
+    rows = (
+        (str(kind), str(number), str(found.found.get(kind, 0)))
+        for kind, number in found.planted.items()
+    )
+    numbers = ("planted", "found")
+    grid = Grid(("defect", *numbers), tuple(rows), numbers=frozenset(numbers))
+    return table(grid, output_screen())
 
 
 def _verdict(found: "DemoResult") -> str:
@@ -118,4 +131,12 @@ def _next_steps(keep: Path | None) -> str:
         first = {f"scrub demo --keep {_KEPT}": "make the lake again, and keep it to look around"}
     else:
         first = {f"cd {quote(str(keep))} && scrub check table orders --explain": "see the plan"}
-    return tabulate((first | steps).items(), tablefmt="plain")
+    return _beside((first | steps).items(), output_screen())
+
+
+def _beside(steps: Iterable[tuple[str, str]], screen: Screen) -> str:
+    """Each command beside what it does, or above it where the screen is narrow."""
+    text = tabulate(steps, tablefmt="plain")
+    if screen.width is None or max(map(display_width, text.split("\n"))) <= screen.width:
+        return text
+    return "\n".join(f"{command}\n    {what}" for command, what in steps)

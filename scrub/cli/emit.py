@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from reports.screen import PAPER, Screen
 from scrub.cli import interrupts
 from scrub.cli.catalog_places import catalog_places
+from scrub.cli.screens import output_screen, show
 from scrub.cli.step_summary import append_step_summary
 from scrub.errors import ScrubError
 from scrub.model.gate import Verdict
@@ -38,7 +40,7 @@ def emit_result(
     from reports import FORMATS, WITH_PLACES
     from reports.context import ReportContext
 
-    context = ReportContext(verdict=verdict)
+    context = ReportContext(verdict=verdict, screen=_screen(report))
     if catalog is not None and report.format in WITH_PLACES:
         context = replace(context, places=catalog_places(catalog))
     emit_text(FORMATS[report.format](result, redact=redact, context=context), report.output)
@@ -48,8 +50,14 @@ def emit_result(
 
 def emit_plan(plan: CheckPlan, report: ReportOptions) -> None:
     from reports import PLAN_FORMATS
+    from reports.context import ReportContext
 
-    emit_text(PLAN_FORMATS[report.format](plan), report.output)
+    context = ReportContext(screen=_screen(report))
+    emit_text(PLAN_FORMATS[report.format](plan, context), report.output)
+
+
+def _screen(report: ReportOptions) -> Screen:
+    return PAPER if report.output else output_screen()
 
 
 def require_plan_format(report: ReportOptions) -> None:
@@ -64,7 +72,7 @@ def emit_text(text: str, output: Path | None) -> None:
     interrupts.demand_no_signal()
     try:
         if output is None:
-            click.echo(text, nl=False)
+            show(text, newline=False)
         else:
             write_whole(output, text)
     except BrokenPipeError:

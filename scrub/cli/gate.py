@@ -6,11 +6,11 @@ from typing import Any, NoReturn
 
 import click
 
-from reports.escaping import printable
 from scrub.cli import options
 from scrub.cli.emit import ReportOptions, emit_result
 from scrub.cli.files_apart import demand_apart
 from scrub.cli.progress import shown_progress
+from scrub.cli.screens import tell
 from scrub.model.gate import BASELINE_FILE, WAIVERS_FILE, GateRequest
 from scrub.model.request import CheckRequest, SparkOptions
 
@@ -62,7 +62,7 @@ def gate(
         catalog=request.catalog,
     )
     for line in judged.told:
-        click.echo(printable(line), err=True)
+        tell(line)
     raise SystemExit(judged.verdict.exit_code)
 
 

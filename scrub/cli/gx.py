@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from reports.escaping import printable
 from scrub.catalog.load import load_catalog
 from scrub.cli import options
 from scrub.cli.emit import emit_text
 from scrub.cli.files_apart import demand_apart
 from scrub.cli.option_values import read_as
+from scrub.cli.screens import tell
 from scrub.whole_files import writable_file
 
 
@@ -33,6 +33,6 @@ def export(table: str, output: Path | None, catalog: Path) -> None:
     emit_text(suite.text, output)
     for one in suite.not_said:
         told = f"{one.constraint} is left to ExpectConstraintsToHold: {one.reason}"
-        click.echo(printable(told), err=True)
+        tell(told)
     if output is not None:
-        click.echo(printable(f"{suite.expectations} expectations are in {output}"), err=True)
+        tell(f"{suite.expectations} expectations are in {output}")

@@ -8,6 +8,7 @@ import click
 
 from reports.escaping import printable
 from scrub.cli import options
+from scrub.cli.screens import show_prose, tell
 from scrub.model.request import SparkOptions
 
 if TYPE_CHECKING:
@@ -64,14 +65,14 @@ def _show_step(name: str, step: "FollowedVersion") -> None:
     else:
         what = "nothing to change"
     moment = time.strftime("%H:%M:%S")
-    click.echo(printable(f"{moment}  {name}  version {step.version:,}: {what}"), err=True)
+    tell(f"{moment}  {name}  version {step.version:,}: {what}")
 
 
 def _show_round(table: str, done: "FollowRound") -> None:
     for one in done.followed:
-        click.echo(printable(f"{table}.{one.index}: {_sentence(one)}"))
+        show_prose(printable(f"{table}.{one.index}: {_sentence(one)}"))
     for name in done.passed_over:
-        click.echo(printable(f"{table}.{name}: does not follow its table"))
+        show_prose(printable(f"{table}.{name}: does not follow its table"))
     _show_refusals(table, done)
 
 
@@ -94,6 +95,6 @@ def _sentence(one: "Followed") -> str:
 
 def _show_refusals(table: str, done: "FollowRound") -> None:
     for name, error in done.refused:
-        click.echo(printable(f"error: {table}.{name}: {error}"), err=True)
+        tell(f"error: {table}.{name}: {error}")
         if error.hint:
-            click.echo(printable(f"hint: {error.hint}"), err=True)
+            tell(f"hint: {error.hint}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scrub.cli import options
+from scrub.cli.screens import show_prose, tell
 
 if TYPE_CHECKING:
     from scrub.app.catalog_init.from_directory import InitResult
@@ -48,37 +49,36 @@ def init(place: str, catalog: Path, schema: str, force: bool) -> None:
         result = init_catalog(Path(place), catalog, force=force)
     for table, indexes in result.tables.items():
         listed = ", ".join(indexes) if indexes else "no indexes found"
-        click.echo(printable(f"{table}: {listed}"))
+        show_prose(printable(f"{table}: {listed}"))
     for relation, reason in result.unusable.items():
-        click.echo(printable(f"left out: {relation}: {reason}"), err=True)
+        tell(f"left out: {relation}: {reason}")
     for table, reason in result.no_indexes.items():
-        click.echo(printable(f"not taken for an index: {table}: {reason}"), err=True)
+        tell(f"not taken for an index: {table}: {reason}")
     if of_database and without_password(place) != place.rstrip("?&"):
         left_out = "the password was left out: put it into ~/.pgpass or PGPASSWORD"
-        click.echo(left_out, err=True)
+        tell(left_out)
     for what in result.to_fill_in:
-        click.echo(printable(f"fill in: {what}"), err=True)
+        tell(f"fill in: {what}")
     look = "; look at the lines marked `guess`" if result.has_guesses else ""
-    click.echo(printable(f"wrote {result.path}{look}"), err=True)
+    tell(f"wrote {result.path}{look}")
     _show_relations(result)
 
 
 def _show_relations(result: "InitResult") -> None:
     """What the guesses are worth, as far as that shows without reading a row."""
-    from reports.escaping import printable
     from scrub.app.relations.validating import validate_without_spark
 
     chosen = [] if result.path == Path("scrub.yaml") else ["--catalog", str(result.path)]
     again = shlex.join(["scrub", "catalog", "validate", "--relations", *chosen])
     if result.to_fill_in:
-        click.echo(printable(f"then compare it with the relations: {again}"), err=True)
+        tell(f"then compare it with the relations: {again}")
         return
     report = validate_without_spark(result.path)
     for found in report.found:
-        click.echo(printable(f"{result.path}:{found.line}: {found.message}"), err=True)
+        tell(f"{result.path}:{found.line}: {found.message}")
         if found.hint:
-            click.echo(printable(f"    {found.hint}"), err=True)
+            tell(f"    {found.hint}")
     if report.found:
-        click.echo(printable(f"correct this, and look again: {again}"), err=True)
+        tell(f"correct this, and look again: {again}")
     else:
-        click.echo(printable(f"{report.opened} relations opened: all are as described"), err=True)
+        tell(f"{report.opened} relations opened: all are as described")

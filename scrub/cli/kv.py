@@ -8,6 +8,7 @@ import click
 from reports.escaping import printable
 from scrub.catalog.load import load_catalog
 from scrub.cli import options
+from scrub.cli.screens import show_prose
 from scrub.model.request import SparkOptions
 
 
@@ -38,7 +39,7 @@ def encode(table: str, source: str, output: Path, catalog: Path) -> None:
     with spark_session(None, SparkOptions()) as spark:
         encode_table(spark, loaded, table, source, output)
         pairs = spark.read.parquet(str(output.absolute())).count()
-    click.echo(f"{pairs:,} pairs of {printable(table)} in {printable(str(output))}")
+    show_prose(f"{pairs:,} pairs of {printable(table)} in {printable(str(output))}")
 
 
 @kv.command()
@@ -64,4 +65,4 @@ def decode(table: str, limit: int, output: Path | None, catalog: Path) -> None:
             lines.write.text(str(output.absolute()))
             return
         for row in (lines.limit(limit) if limit else lines).toLocalIterator():
-            click.echo(printable(row["line"]))
+            show_prose(printable(row["line"]))

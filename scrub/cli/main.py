@@ -116,7 +116,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as mistake:
         shown = StringIO()
         mistake.show(file=shown)
-        click.echo(redacted(shown.getvalue()), err=True, nl=False)
+        _print_usage(redacted(shown.getvalue()))
         return USAGE_EXIT_CODE
     except (KeyboardInterrupt, click.Abort):
         return _interrupted()
@@ -155,13 +155,20 @@ def _told_by_spark(error: Exception) -> ScrubError | None:
     return explained(error)
 
 
+def _print_usage(text: str) -> None:
+    from reports.wrapping import wrapped
+    from scrub.cli.screens import error_screen
+
+    click.echo(wrapped(text, error_screen()), err=True, nl=False)
+
+
 def _print_error(error: ScrubError) -> None:
     # Line by line: a message may have several, but no file name may write to the terminal.
     _print_lines(f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else ""))
 
 
 def _print_lines(text: str) -> None:
-    from reports.escaping import printable_line
+    from scrub.cli.screens import tell
 
     for line in text.split("\n"):
-        click.echo(printable_line(line), err=True)
+        tell(line)

@@ -13,6 +13,7 @@ from reports import FORMATS
 from scrub.cli import option_values as values
 from scrub.cli.emit import ReportOptions
 from scrub.cli.option_values import each, read_as
+from scrub.cli.screens import color
 from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy, parse_as_of
 from scrub.whole_files import writable_file
 
@@ -63,9 +64,11 @@ catalog = click.option(
 execute = click.option(
     "--execute", is_flag=True, help="Make the changes. Without it, only show them."
 )
-text_or_json = click.option("--format", "format_", type=click.Choice(["text", "json"]),
-                            default="text", show_default=True,
-                            help="The format of the result.")  # fmt: skip
+text_or_json = together(
+    click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text",
+                 show_default=True, help="The format of the result."),
+    color,
+)  # fmt: skip
 wait_limit = click.option("--wait-limit", type=click.FloatRange(min=0), default=60.0,
                           show_default=True, metavar="SECONDS",
                           help="How long to wait for other transactions.")  # fmt: skip
@@ -132,6 +135,7 @@ _FORMAT_AND_OUTPUT = (
                  help="The format of the result."),
     click.option("--output", type=FILE, callback=read_as(writable_file),
                  help="Write the result to this file instead of standard output."),
+    color,
 )  # fmt: skip
 
 report_options = bundle(

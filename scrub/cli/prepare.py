@@ -4,6 +4,7 @@
 import click
 
 from scrub.cli.progress import shown_progress
+from scrub.cli.screens import show_prose
 
 
 @click.command()
@@ -19,4 +20,4 @@ def prepare() -> None:
     with shown_progress() as on_progress:
         made = prepare_starts(on_progress=on_progress)
     size = f"{made.bytes / 1_000_000:,.0f} MB"
-    click.echo(f"Spark now starts from {made.archive} ({size}); it may be deleted at any time.")
+    show_prose(f"Spark now starts from {made.archive} ({size}); it may be deleted at any time.")

@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line on the terminal that says how far a run has come, and leaves nothing behind."""
+"""Says on standard error how far a run has come.
+
+On a terminal this is one line, which leaves nothing behind. Elsewhere it is a line of plain text
+now and then, so that a log shows that the run is alive and what it does.
+"""
 
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from scrub.model.progress import Progress, ProgressListener, ignore_progress
+from reports.display_width import cut
+from reports.escaping import printable
+from scrub.cli.course import Course
+from scrub.model.progress import Progress, ProgressListener
 
 _SECONDS_BETWEEN_UPDATES = 0.1
+_SECONDS_BETWEEN_LINES = 30.0
 _CLEAR_LINE = "\r\x1b[2K"
-_MINUTE = 60
+
+Clock = Callable[[], float]
+Wait = Callable[[float], bool]  # for so many seconds; true if the end came before
 
 
 @contextmanager
 def shown_progress(stream: TextIO | None = None) -> Iterator[ProgressListener]:
-    """A listener that shows progress on a terminal, and one that ignores it elsewhere."""
+    """A listener for one run that shows what is reported to it."""
     stream = stream or sys.stderr
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
-        yield ignore_progress
+        with logged_progress(stream) as listener:
+            yield listener
         return
     line = StatusLine(stream)
     try:
@@ -30,29 +41,70 @@ def shown_progress(stream: TextIO | None = None) -> Iterator[ProgressListener]:
         line.close()
 
 
-class StatusLine:
-    """The listener itself; reports may come from any thread."""
+@contextmanager
+def logged_progress(
+    stream: TextIO, clock: Clock = time.monotonic, wait: Wait | None = None
+) -> Iterator[ProgressListener]:
+    """A listener whose state is written as a line every 30 s, however many reports come."""
+    ended = threading.Event()
+    log = LogLines(stream, clock)
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+    def write_now_and_then() -> None:
+        while not (wait or ended.wait)(_SECONDS_BETWEEN_LINES):
+            log.write()
+
+    writer = threading.Thread(target=write_now_and_then, name="scrub-progress-log", daemon=True)
+    writer.start()
+    try:
+        yield log
+    finally:
+        ended.set()
+        writer.join()
+
+
+class LogLines:
+    """The listener for logs; reports may come from any thread."""
+
+    def __init__(self, stream: TextIO, clock: Clock) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._course = Course()
+
+    def __call__(self, progress: Progress) -> None:
+        with self._lock:
+            self._course.take(progress, self._clock())
+
+    def write(self) -> None:
+        """Write how far the run has come, if anything has been reported."""
+        with self._lock:
+            text = self._course.describe(self._clock())
+        if text:
+            with suppress(OSError, ValueError):  # nobody reads it, which must not end the run
+                self._stream.write(f"progress: {printable(text)}\n")
+                self._stream.flush()
+
+
+class StatusLine:
+    """The listener for terminals; reports may come from any thread."""
+
+    def __init__(self, stream: TextIO, clock: Clock = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
         self._lock = threading.Lock()
         self._closed = False
         self._shown_at = -_SECONDS_BETWEEN_UPDATES
-        self._phase: Progress | None = None  # its first report
-        self._phase_began = 0.0
+        self._course = Course()
 
     def __call__(self, progress: Progress) -> None:
         with self._lock:
             now = self._clock()
-            if self._phase is None or self._phase.phase != progress.phase:
-                self._phase, self._phase_began = progress, now
-            elif now - self._shown_at < _SECONDS_BETWEEN_UPDATES:
+            has_changed = self._course.take(progress, now)
+            if self._closed:
                 return
-            if not self._closed:
+            if has_changed or now - self._shown_at >= _SECONDS_BETWEEN_UPDATES:
                 self._shown_at = now
-                rows = progress.rows_done - self._phase.rows_done
-                self._show(describe(progress, rows=rows, seconds=now - self._phase_began))
+                self._show(printable(self._course.describe(now)))
 
     def close(self) -> None:
         with self._lock:
@@ -61,31 +113,12 @@ class StatusLine:
 
     def _show(self, text: str) -> None:
         # A line that wraps could not be cleared.
-        self._stream.write(_CLEAR_LINE + text[: _columns(self._stream) - 1])
+        self._stream.write(_CLEAR_LINE + cut(text, _columns(self._stream) - 1))
         self._stream.flush()
 
 
-def describe(progress: Progress, *, rows: int, seconds: float) -> str:
-    """Phase, rows done, rate (that of `rows` in `seconds`) and time left."""
-    parts = [progress.phase]
-    total = progress.rows_total
-    if progress.rows_done:
-        of_total = f" of {total:,} ({min(1.0, progress.rows_done / total):.0%})" if total else ""
-        parts.append(f"{progress.rows_done:,}{of_total} rows")
-    if rows > 0 and seconds > 0:
-        rate = rows / seconds
-        parts.append(f"{rate:,.0f} rows/s")
-        if total and total > progress.rows_done:
-            parts.append(f"{_duration((total - progress.rows_done) / rate)} left")
-    return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole} s" if whole < _MINUTE else f"{whole // _MINUTE} min {whole % _MINUTE} s"
-
-
 def _columns(stream: TextIO) -> int:
+    """Of the terminal itself: with a wrong COLUMNS the line would wrap."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or 80
     except OSError:

@@ -11,6 +11,7 @@ import click
 from scrub.cli import interrupts, options
 from scrub.cli.option_values import each, read_as
 from scrub.cli.progress import shown_progress
+from scrub.cli.screens import output_screen, show
 from scrub.errors import UsageError
 from scrub.model.defect import DefectKind, kind_named
 from scrub.model.repair import RepairReport, RepairRequest
@@ -102,6 +103,7 @@ def _show(report: RepairReport, format_: str) -> None:
     from reports.repair_records import repair_as_json
     from reports.repairs import repair_as_text
 
-    render = repair_as_json if format_ == "json" else repair_as_text
+    is_json = format_ == "json"
     interrupts.demand_no_signal()
-    click.echo(render(report), nl=False)
+    text = repair_as_json(report) if is_json else repair_as_text(report, output_screen())
+    show(text, newline=False)

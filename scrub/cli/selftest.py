@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
-from tabulate import tabulate
 
+from reports import colours
 from reports.escaping import printable
+from reports.grids import Grid
 from reports.quantities import counted
+from reports.screen import Screen
+from reports.tables import table as table_text
+from reports.wrapping import wrapped
 from scrub.cli import options
 from scrub.cli.progress import shown_progress
+from scrub.cli.screens import color, output_screen, show, tell
 from scrub.model.request import SparkOptions
 
 if TYPE_CHECKING:
@@ -28,6 +33,7 @@ _UNEXPECTED_SHOWN = 10
 @options.catalog
 @options.rows(1, _ROWS_DEFAULT, "Copy at most this many rows of the table and of each index.")
 @options.keep("Write the copies to this new or empty directory, and keep them.")
+@color
 @options.spark_options
 def selftest(
     table: str, catalog: Path, rows: int, keep: Path | None, spark_options: SparkOptions
@@ -50,16 +56,21 @@ def selftest(
             spark_options=spark_options,
             on_progress=on_progress,
         )
-    click.echo("\n\n".join(_sections(result)))
+    show(selftest_as_text(result, output_screen()))
     if keep is not None:
-        click.echo(printable(f"the copies are in {keep}"), err=True)
+        tell(f"the copies are in {keep}")
     raise SystemExit(result.exit_code)
 
 
-def _sections(result: "SelfTestResult") -> Iterator[str]:
+def selftest_as_text(result: "SelfTestResult", screen: Screen) -> str:
+    """What was planted, what was found, and what could not be tried."""
+    return wrapped("\n\n".join(_sections(result, screen)), screen)
+
+
+def _sections(result: "SelfTestResult", screen: Screen) -> Iterator[str]:
     yield _headline(result)
     if result.trials:
-        yield _trials(result)
+        yield table_text(_trials(result), screen)
     yield from _reasons("Could not be tried", result.not_tried)
     yield from _reasons("Not applicable", result.not_applicable)
     for engine, keys in result.unexpected.items():
@@ -69,7 +80,7 @@ def _sections(result: "SelfTestResult") -> Iterator[str]:
         yield printable(
             f"Also found in your data: {defects} (scrub check table {result.table} shows them)"
         )
-    yield _verdict(result)
+    yield _verdict(result, screen)
 
 
 def _headline(result: "SelfTestResult") -> str:
@@ -79,19 +90,20 @@ def _headline(result: "SelfTestResult") -> str:
     return printable(f"{result.table}: {share} with their entries were copied")
 
 
-def _trials(result: "SelfTestResult") -> str:
-    rows = [
-        [
+def _trials(result: "SelfTestResult") -> Grid:
+    rows = (
+        (
             printable(trial.index),
             trial.fault,
-            trial.planted,
-            *(trial.found[engine] for engine in result.engines),
+            str(trial.planted),
+            *(str(trial.found[engine]) for engine in result.engines),
             "found" if trial.passed else "NOT FOUND",
-        ]
+        )
         for trial in result.trials
-    ]
-    engines = [f"found ({engine})" for engine in result.engines]
-    return tabulate(rows, ["index", "fault", "defects planted", *engines, "verdict"])
+    )
+    counts = ("defects planted", *(f"found ({engine})" for engine in result.engines))
+    headers = ("index", "fault", *counts, "verdict")
+    return Grid(headers, tuple(rows), numbers=frozenset(counts), heads=("index", "fault"))
 
 
 def _reasons(title: str, left_out: "Iterable[NotPlanted]") -> Iterator[str]:
@@ -118,7 +130,7 @@ def _unexpected(engine: str, keys: "Sequence[DefectKey]") -> Iterator[str]:
         yield "\n".join([f"Engine {engine} differs where nothing was planted", *lines])
 
 
-def _verdict(result: "SelfTestResult") -> str:
+def _verdict(result: "SelfTestResult", screen: Screen) -> str:
     passed = sum(trial.passed for trial in result.trials)
     unexpected = sum(map(len, result.unexpected.values()))
     missed = counted(len(result.trials) - passed, "fault")
@@ -129,4 +141,5 @@ def _verdict(result: "SelfTestResult") -> str:
         3: "incomplete: what was tried was found, but not everything could be tried",
     }[result.exit_code]
     faults = f"{passed:,} of {counted(len(result.trials), 'fault')} found"
-    return f"{words}; {faults} in {result.seconds:.1f} s; exit code {result.exit_code}"
+    told = f"{words}; {faults} in {result.seconds:.1f} s; exit code {result.exit_code}"
+    return colours.status(told, screen)

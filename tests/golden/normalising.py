@@ -33,6 +33,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r", after [0-9,.]+ s in which Spark started"), ""),  # said only if it took long
     (re.compile(r"(entries, )[0-9,]+ rows/s"), r"\1<n> rows/s"),
     (re.compile(r"(took|checking|everything) [0-9,.]+ s(?=[,.])"), r"\1 <n> s"),
+    (re.compile(r"^progress: .*\n", re.MULTILINE), ""),  # a slow machine writes some
     # The time of day beside each step of following.
     (re.compile(r"^\d\d:\d\d:\d\d  ", re.MULTILINE), "<time>  "),
 )

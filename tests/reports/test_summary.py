@@ -90,6 +90,12 @@ def test_a_run_in_no_time_has_no_rate() -> None:
     assert "(- rows/s)" in closing_line(replace(run, seconds=0.0))
 
 
+def test_a_rate_leaves_out_the_time_that_settle_waits() -> None:
+    run = replace(RESULTS["clean"](), seconds=62.5, seconds_waiting=60.0)
+    rows = rows_read(run)
+    assert f"{rows:,} rows in 62.5 s ({rows / 2.5:,.0f} rows/s)" in closing_line(run)
+
+
 def test_a_check_that_does_not_apply_names_its_reason() -> None:
     check = a_check("native", Status.NOT_APPLICABLE, reason="the store is not PostgreSQL")
     rendered = FORMATS["text"](a_run(a_table(a_check("a"), check)))

@@ -62,6 +62,7 @@ class Preparation:
     followed: "dict[tuple[str, str], PinnedIndex]" = field(default_factory=dict)  # as first pinned
     rows: int | None = None  # that the first plan says will be read
     on_defect: DefectListener | None = None  # gets every defect, whatever the limit
+    seconds_waiting: float = 0.0
     errors: tuple[ScrubError, ...] = ()  # what kept tables from being looked at
     place: Place | None = None  # where the tasks of the last plan run
     seconds_before: float = 0.0  # that Spark took to start until the place was decided
@@ -153,6 +154,7 @@ class Preparation:
             defects=tuple(found.defects),
             seconds_starting=starting,
             ran=self._ran,
+            seconds_waiting=self.seconds_waiting,
         )
 
     @property
@@ -162,6 +164,11 @@ class Preparation:
             return None
         later = self.place.in_process and self.spark.seconds_starting > self.seconds_before
         return f"{self.place}; Spark was started for what differs" if later else str(self.place)
+
+    def _wait(self, seconds: float) -> None:
+        began = time.monotonic()
+        self.sleep(seconds)
+        self.seconds_waiting += time.monotonic() - began
 
     def _has_own_indexes(self) -> bool:
         return any(own_indexes(table, self.request) for table in self.tables)
@@ -206,7 +213,7 @@ class Preparation:
                 fresh=request.fresh,
                 settle_seconds=request.settle_seconds,
                 plan_again=partial(self._plan_again, part, refusal),
-                sleep=self.sleep,
+                sleep=self._wait,
                 on_progress=self.on_progress,
                 on_defect=self.on_defect,
             )
