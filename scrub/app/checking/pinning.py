@@ -21,6 +21,7 @@ from scrub.errors import (
     StoreUnavailable,
     UsageError,
 )
+from scrub.model.command_line import backfill_line
 from scrub.model.plan import NotChecked
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf, CheckRequest
@@ -132,8 +133,8 @@ class Pins:
         if index.store != table.store or not isinstance(store, KeepingStore):
             return
         upkeep = store.upkeep(table.relation, index.relation)
-        renew = f"scrub backfill renew {table.name} {index.name} --execute"
-        yield from (f"{told}; renew its functions with {renew}" for told in upkeep.to_renew)
+        renew = backfill_line("renew", table, index.name, "--execute")
+        yield from (f"{told}; renew its functions with: {renew}" for told in upkeep.to_renew)
         yield from upkeep.to_check
 
     def _with_the_tables(self, table: Table, index: Index, error: RelationMismatch) -> ScrubError:
@@ -151,11 +152,11 @@ class Pins:
         of_table = self.kinds[table.store]
         here = of_table == "postgres" and index.store == table.store
         if here or of_table == self.kinds[index.store] == "delta":
-            hint = f"build it with scrub backfill run {table.name} {index.name} --execute"
+            hint = f"build it with: {backfill_line('run', table, index.name, '--execute')}"
         else:
             hint = "build it with whatever writes the table"
         if len(table.indexes) > 1 and not self.request.being_built:
-            hint += ", or choose others with --index"
+            hint += "; or choose others with --index"
         known = {table.relation, *(other.relation for other in table.indexes)}
         if missing.near is not None and missing.near not in known:
             hint = f"{missing.hint} Else {hint}"
