@@ -10,10 +10,11 @@ from reports.escaping import printable
 from scrub.catalog.load import load_catalog
 from scrub.catalog.show import Listing, describe_catalog, describe_table
 from scrub.catalog.waivers import load_waivers
-from scrub.cli import options
+from scrub.cli import completing, options
+from scrub.cli.groups import Group
 
 
-@click.group()
+@click.group(cls=Group, for_tables="show")
 def catalog() -> None:
     """Validate or show the catalog."""
 
@@ -31,7 +32,7 @@ def validate(catalog: Path) -> None:
 
 
 @catalog.command()
-@click.argument("table", required=False)
+@click.argument("table", required=False, shell_complete=completing.tables)
 @options.catalog
 def show(table: str | None, catalog: Path) -> None:
     """Show all tables of the catalog, or one TABLE with its columns."""

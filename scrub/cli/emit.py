@@ -9,7 +9,7 @@ import click
 from scrub.cli import interrupts
 from scrub.cli.catalog_places import catalog_places
 from scrub.cli.step_summary import append_step_summary
-from scrub.errors import ScrubError
+from scrub.errors import ScrubError, UsageError
 from scrub.model.gate import Verdict
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult
@@ -57,7 +57,10 @@ def require_plan_format(report: ReportOptions) -> None:
     from reports import PLAN_FORMATS
 
     if report.format not in PLAN_FORMATS:
-        raise click.UsageError(f"--explain is written as {' or '.join(PLAN_FORMATS)}")
+        known = " or ".join(PLAN_FORMATS)
+        raise UsageError(
+            f"--explain is not written as {report.format}", hint=f"add --format {known}"
+        )
 
 
 def emit_text(text: str, output: Path | None) -> None:

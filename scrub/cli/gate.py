@@ -6,13 +6,14 @@ from typing import Any, NoReturn
 import click
 
 from reports.escaping import printable
-from scrub.cli import options
+from scrub.cli import completing, options
 from scrub.cli.emit import ReportOptions, emit_result
 from scrub.cli.progress import shown_progress
 from scrub.model.gate import GateRequest
 from scrub.model.request import CheckRequest, SparkOptions
 
-_tables = click.argument("tables", nargs=-1, metavar="[TABLE...]")
+_tables = click.argument("tables", nargs=-1, metavar="[TABLE...]",
+                         shell_complete=completing.tables)  # fmt: skip
 _known = options.together(
     click.option("--from", "from_file", type=options.FILE, metavar="FILE",
                  help="Judge this result of scrub check --format jsonl, instead of a new check."),
@@ -41,8 +42,7 @@ def gate(
     threshold, 2 if the catalog, the baseline or the waivers have a mistake, and 3 if something
     that must be checked was not.
     """
-    if spark_options.master and spark_options.remote:
-        raise click.UsageError("--master and --remote exclude each other")
+    options.demand_one_session(spark_options)
     from scrub.app.gating.gate import run_gate
 
     with shown_progress() as on_progress:

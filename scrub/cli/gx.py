@@ -10,16 +10,17 @@ from scrub.catalog.load import load_catalog
 from scrub.cli import option_values as values
 from scrub.cli import options
 from scrub.cli.emit import emit_text
+from scrub.cli.groups import Group
 from scrub.cli.option_values import read_as
 
 
-@click.group()
+@click.group(cls=Group, for_tables="export")
 def gx() -> None:
     """Use scrub with Great Expectations."""
 
 
 @gx.command()
-@click.argument("table")
+@options.table
 @click.option("--output", type=options.FILE, callback=read_as(values.new_file),
               help="Write the suite to this file instead of standard output.")  # fmt: skip
 @options.catalog

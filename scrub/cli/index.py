@@ -7,22 +7,25 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from reports.escaping import printable
-from scrub.cli import options
+from scrub.cli import completing, options
+from scrub.cli.groups import Group
+from scrub.model.command_line import command_line
 from scrub.model.request import SparkOptions
 
 if TYPE_CHECKING:
-    from scrub.app.building.follow import FollowRound
+    from scrub.app.building.follow import FollowRequest, FollowRound
     from scrub.stores.delta.following import Followed, FollowedVersion
 
 
-@click.group()
+@click.group(cls=Group, for_tables="follow")
 def index() -> None:
     """Keep indexes in Delta up to date with their tables."""
 
 
 @index.command()
-@click.argument("table")
-@click.argument("indexes", nargs=-1, metavar="[INDEX]...")
+@options.table
+@click.argument("indexes", nargs=-1, metavar="[INDEX]...",
+                shell_complete=completing.indexes)  # fmt: skip
 @click.option("--every", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="Keep running, and look for new versions at this interval.")  # fmt: skip
 @click.option("--from", "from_version", type=click.IntRange(min=0), metavar="VERSION",
@@ -42,12 +45,12 @@ def follow(every: float | None, spark_options: SparkOptions, **given: Any) -> No
     request = FollowRequest(**given)
     if every is None:
         done = follow_once(request, spark_options=spark_options, on_step=_show_step)
-        _show_round(request.table, done)
+        _show_round(request, done)
         raise SystemExit(done.exit_code)
     show = [_show_round]  # once; later only what happens
 
     def on_round(done: "FollowRound") -> None:
-        (show.pop() if show else _show_refusals)(request.table, done)
+        (show.pop() if show else _show_refusals)(request, done)
 
     done = follow_always(
         request, every, spark_options=spark_options, on_step=_show_step, on_round=on_round
@@ -67,12 +70,17 @@ def _show_step(name: str, step: "FollowedVersion") -> None:
     click.echo(printable(f"{moment}  {name}  version {step.version:,}: {what}"), err=True)
 
 
-def _show_round(table: str, done: "FollowRound") -> None:
+def _show_round(request: "FollowRequest", done: "FollowRound") -> None:
     for one in done.followed:
-        click.echo(printable(f"{table}.{one.index}: {_sentence(one)}"))
+        line = f"{request.table}.{one.index}: {_sentence(one)}"
+        if any(step.absent for step in one.steps):
+            named = (request.table, "--index", one.index)
+            check = command_line("check table", *named, catalog=request.catalog)
+            line += f"; to check the index: {check}"
+        click.echo(printable(line))
     for name in done.passed_over:
-        click.echo(printable(f"{table}.{name}: does not follow its table"))
-    _show_refusals(table, done)
+        click.echo(printable(f"{request.table}.{name}: does not follow its table"))
+    _show_refusals(request, done)
 
 
 def _sentence(one: "Followed") -> str:
@@ -88,12 +96,12 @@ def _sentence(one: "Followed") -> str:
     if one.lag > 0:
         done += f"; {one.lag:,} behind"
     if absent:
-        done += f"; {absent:,} entries to be deleted were not there: run scrub check table"
+        done += f"; {absent:,} entries to be deleted were not there"
     return done
 
 
-def _show_refusals(table: str, done: "FollowRound") -> None:
+def _show_refusals(request: "FollowRequest", done: "FollowRound") -> None:
     for name, error in done.refused:
-        click.echo(printable(f"error: {table}.{name}: {error}"), err=True)
+        click.echo(printable(f"error: {request.table}.{name}: {error}"), err=True)
         if error.hint:
             click.echo(printable(f"hint: {error.hint}"), err=True)

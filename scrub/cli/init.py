@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from scrub.cli import options
+from scrub.model.command_line import DEFAULT_CATALOG
 
 
 @click.command()
@@ -13,7 +14,7 @@ from scrub.cli import options
 @click.option(
     "--catalog",
     type=options.FILE,
-    default=Path("scrub.yaml"),
+    default=DEFAULT_CATALOG,
     show_default=True,
     help="The file to write.",
 )

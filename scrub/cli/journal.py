@@ -7,13 +7,14 @@ from typing import NoReturn
 import click
 
 from scrub.cli import options
+from scrub.cli.groups import Group
 from scrub.cli.progress import shown_progress
 
 _LEFT_EXIT_CODE = 1
 
 
 @click.command()
-@click.argument("run")
+@options.run
 @options.catalog
 @options.execute
 def undo(run: str, catalog: Path, execute: bool) -> NoReturn:
@@ -31,7 +32,7 @@ def undo(run: str, catalog: Path, execute: bool) -> NoReturn:
     raise SystemExit(_LEFT_EXIT_CODE if refused else 0)
 
 
-@click.group()
+@click.group(cls=Group)
 def journal() -> None:
     """Show recorded repairs."""
 
@@ -47,7 +48,7 @@ def list_(catalog: Path) -> None:
 
 
 @journal.command()
-@click.argument("run")
+@options.run
 @options.catalog
 def show(run: str, catalog: Path) -> None:
     """Show every change of one run, before and after."""

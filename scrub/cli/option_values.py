@@ -9,6 +9,9 @@ from typing import TypeVar
 
 import click
 
+from scrub.catalog.spelling import did_you_mean
+from scrub.errors import UsageError
+
 Typed = TypeVar("Typed")
 Meant = TypeVar("Meant")
 
@@ -18,13 +21,11 @@ def read_as(
 ) -> Callable[[click.Context, click.Parameter, Typed | None], Meant | None]:
     """A click callback for an option; a ValueError of `meaning` tells the user what is wrong."""
 
-    def callback(
-        context: click.Context, parameter: click.Parameter, typed: Typed | None
-    ) -> Meant | None:
+    def callback(_: click.Context, parameter: click.Parameter, typed: Typed | None) -> Meant | None:
         try:
             return None if typed is None else meaning(typed)
         except ValueError as error:
-            raise click.BadParameter(str(error), ctx=context, param=parameter) from error
+            raise UsageError(f"{max(parameter.opts, key=len)}: {error}") from error
 
     return callback
 
@@ -61,7 +62,8 @@ def check_names(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
         if name not in known:
-            raise ValueError(f"there is no check '{name}'; there is: {', '.join(known)}")
+            hint = did_you_mean(name, known, "checks")
+            raise UsageError(f"--checks: there is no check {name}", hint=hint)
     return names
 
 

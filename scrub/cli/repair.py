@@ -8,15 +8,18 @@ from typing import NoReturn
 
 import click
 
-from scrub.cli import interrupts, options
+from scrub.catalog.spelling import did_you_mean
+from scrub.cli import completing, interrupts, options
+from scrub.cli.groups import Group
 from scrub.cli.option_values import each, read_as
 from scrub.cli.progress import shown_progress
+from scrub.errors import UsageError
 from scrub.model.defect import ALIASES, DefectKind
 from scrub.model.repair import RepairReport, RepairRequest
 from scrub.model.request import SparkOptions
 
 
-@click.group()
+@click.group(cls=Group, for_tables="table")
 def repair() -> None:
     """Repair indexes, so that they agree with their tables. Without --execute, only show how.
 
@@ -31,18 +34,20 @@ def _kind(name: str) -> DefectKind:
     try:
         return DefectKind(name)
     except ValueError:
-        known = ", ".join(kind.value for kind in DefectKind)
-        raise click.UsageError(f"--kind {name}: there is no such kind; there are {known}") from None
+        known = [*ALIASES, *(kind.value for kind in DefectKind)]
+        hint = did_you_mean(name, known, "kinds")
+        raise UsageError(f"--kind: there is no kind {name}", hint=hint) from None
 
 
 _request = options.bundle(
     "request",
     RepairRequest,
-    click.argument("table"),
+    options.table,
     options.catalog,
     click.option("--from", "from_file", type=options.FILE, metavar="FILE",
                  help="Repair the defects in this result (json or jsonl), without a new check."),
     click.option("--index", "indexes", multiple=True, metavar="NAME",
+                 shell_complete=completing.indexes,
                  help="Repair only this index. Can be repeated."),
     click.option("--kind", "kinds", multiple=True, metavar="KIND", callback=read_as(each(_kind)),
                  help="Repair only defects of this kind. Can be repeated."),
@@ -87,28 +92,35 @@ def table(
     from scrub.app.repairing.repair import execute_repair, preview_repair
 
     if request.from_file is not None and request.where is not None:
-        raise click.UsageError(
-            "--where chooses rows to check, and the defects of --from are given; choose among them "
-            "with --index and --kind, or check with --where and give that result to --from"
+        raise UsageError(
+            "--where chooses rows to check, and the defects of --from are given",
+            hint="choose among them with --index and --kind, or check with --where and give that "
+            "result to --from",
         )
     if patch is not None and (execute or request.verify):
         other = "--execute" if execute else "--verify"
-        raise click.UsageError(f"--patch changes nothing, so it cannot be combined with {other}")
+        raise UsageError(
+            f"--patch changes nothing, so it cannot be combined with {other}",
+            hint="leave one of the two out",
+        )
     if request.verify and not execute:
-        raise click.UsageError("--verify checks what was repaired; add --execute, or leave it out")
+        raise UsageError(
+            "--verify checks what was repaired, and without --execute nothing is",
+            hint="add --execute, or leave --verify out",
+        )
     do: Callable[..., RepairReport] = execute_repair if execute else preview_repair
     if patch is not None:
         do = partial(write_patch, directory=patch)
     with shown_progress() as on_progress:
         report = do(request, spark_options=spark_options, on_progress=on_progress)
-    _show(report, format_)
+    _show(report, format_, request.catalog)
     raise SystemExit(report.exit_code)
 
 
-def _show(report: RepairReport, format_: str) -> None:
+def _show(report: RepairReport, format_: str, catalog: Path) -> None:
     from reports.repair_records import repair_as_json
     from reports.repairs import repair_as_text
 
-    render = repair_as_json if format_ == "json" else repair_as_text
     interrupts.demand_no_signal()
-    click.echo(render(report), nl=False)
+    as_json = format_ == "json"
+    click.echo(repair_as_json(report) if as_json else repair_as_text(report, catalog), nl=False)

@@ -12,6 +12,7 @@ from reports.escaping import printable
 from reports.quantities import counted
 from scrub.cli import options
 from scrub.cli.progress import shown_progress
+from scrub.model.command_line import command_line
 from scrub.model.request import SparkOptions
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _UNEXPECTED_SHOWN = 10
 
 
 @click.command()
-@click.argument("table")
+@options.table
 @options.catalog
 @options.rows(1, _ROWS_DEFAULT, "Copy at most this many rows of the table and of each index.")
 @options.keep("Write the copies to this new or empty directory, and keep them.")
@@ -39,8 +40,7 @@ def selftest(
     """
     from scrub.app.selftest_and_demo.selftest import run_selftest
 
-    if spark_options.master and spark_options.remote:
-        raise click.UsageError("--master and --remote exclude each other")
+    options.demand_one_session(spark_options)
     with shown_progress() as on_progress:
         result = run_selftest(
             table,
@@ -50,13 +50,13 @@ def selftest(
             spark_options=spark_options,
             on_progress=on_progress,
         )
-    click.echo("\n\n".join(_sections(result)))
+    click.echo("\n\n".join(_sections(result, catalog)))
     if keep is not None:
         click.echo(printable(f"the copies are in {keep}"), err=True)
     raise SystemExit(result.exit_code)
 
 
-def _sections(result: "SelfTestResult") -> Iterator[str]:
+def _sections(result: "SelfTestResult", catalog: Path) -> Iterator[str]:
     yield _headline(result)
     if result.trials:
         yield _trials(result)
@@ -66,9 +66,8 @@ def _sections(result: "SelfTestResult") -> Iterator[str]:
         yield from _unexpected(engine, keys)
     if result.also_found:
         defects = counted(result.also_found, "defect")
-        yield printable(
-            f"Also found in your data: {defects} (scrub check table {result.table} shows them)"
-        )
+        check = command_line("check table", result.table, catalog=catalog)
+        yield printable(f"Also found in your data: {defects}; to see them: {check}")
     yield _verdict(result)
 
 
