@@ -126,7 +126,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str | None, str]] = {
     "a merge conflict": (
         edited(lambda lines: [*lines[:2], CONFLICT[0], lines[2], *CONFLICT[1:], *lines[3:]]),
         ":3: a merge conflict is left in the baseline",
-        "take the file of one side, and run scrub gate --write-baseline",
+        "take the file of one side, and make all defects known",
     ),
     "a conflict in the header": (
         edited(lambda lines: [CONFLICT[0], *lines]),
