@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from scrub.codec.json_values import to_table
 from scrub.codec.rejected import rejected_rows
 from scrub.errors import UsageError
+from scrub.model.command_line import command_line
 from scrub.model.index_shape import shape_of
 from scrub.model.journal import JournalRecord
 from scrub.model.repair import Action, ActionKind
@@ -82,7 +83,7 @@ def demand_fitting(table: Table, records: Sequence[JournalRecord]) -> None:
                 f"run {record.run} repaired {what} of {table.name}, for which the catalog now "
                 "has other columns or types",
                 hint="undo with the catalog as it was then; the journal shows what the repair "
-                f"wrote: scrub journal show {record.run}",
+                f"wrote: {command_line('journal show', record.run, catalog=table.catalog)}",
             )
 
 

@@ -32,7 +32,7 @@ OUTDATED: Reason = (
 ROW_UNREADABLE: Reason = (
     "the row it belongs to cannot be read, is there twice, or has a value that its column cannot "
     "have, so its entries are unknown",
-    "correct the row first: scrub check --checks physical reports what is wrong with it",
+    "correct the row first; a check with --checks physical says what is wrong with it",
 )
 ROW_GONE: Reason = (
     "no row asks for this entry now, or not under the key that its columns have",

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds of indexes, as text for people and as JSON for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 
 from reports.escaping import printable
 from reports.records import as_json
@@ -12,6 +14,9 @@ from reports.wrapping import wrapped
 from scrub.model import backfill
 from scrub.model.backfill import BackfillPlan, BackfillStatus
 from scrub.model.build import State
+from scrub.model.command_line import command_line
+
+Command = Callable[..., str]  # from a verb of `scrub backfill` to the line to be pasted
 
 _MEANING = {
     State.DELETE_ONLY: "beginning: writers delete from it, nothing is put yet",
@@ -38,26 +43,33 @@ def plan_as_json(plan: BackfillPlan) -> str:
     return as_json({"schema_version": 1, "executed": False, "plan": asdict(plan)}, indent=2)
 
 
-def builds_as_text(builds: Sequence[BackfillStatus], screen: Screen = PAPER) -> str:
+def builds_as_text(
+    builds: Sequence[BackfillStatus], screen: Screen = PAPER, *, catalog: Path | None = None
+) -> str:
     if not builds:
         return "no index of this table was built by scrub"
-    lines = [printable(line) for build in builds for line in _lines(build)]
+    lines = [printable(line) for build in builds for line in _lines(build, catalog)]
     return wrapped("\n".join(lines), screen)
 
 
-def _lines(build: BackfillStatus) -> Iterator[str]:
+def _lines(build: BackfillStatus, catalog: Path | None) -> Iterator[str]:
+    command = partial(_command, build, catalog)
     meaning = "loaded, and not published" if _is_refused(build) else _MEANING[build.state]
     state = "" if meaning == build.state else f" ({build.state})"
     yield f"{', '.join(build.indexes)} of {build.table}: {meaning}{state}"
     if build.state is State.REVERSED:
-        yield from _why_it_is_gone(build)
+        yield from _why_it_is_gone(build, command)
         return
     yield from _why(build)
     yield from _how_far(build)
     if build.state is State.PUBLIC:
-        yield from _what_fits_no_longer(build)
+        yield from _what_fits_no_longer(build, command)
     else:
-        yield from _how_to_go_on(build)
+        yield from _how_to_go_on(build, command)
+
+
+def _command(build: BackfillStatus, catalog: Path | None, verb: str, *more: str) -> str:
+    return command_line(f"backfill {verb}", build.table, *more, catalog=catalog)
 
 
 def _is_refused(build: BackfillStatus) -> bool:
@@ -90,28 +102,28 @@ def _how_far(build: BackfillStatus) -> Iterator[str]:
         )
 
 
-def _how_to_go_on(build: BackfillStatus) -> Iterator[str]:
+def _how_to_go_on(build: BackfillStatus, command: Command) -> Iterator[str]:
     if build.runner:
         yield f"  run by {build.runner}"
     elif _is_refused(build):
-        yield f"  correct the rows, and go on: scrub backfill resume {build.table}"
-        yield f"  or reverse it: scrub backfill cancel {build.table} --execute"
+        yield f"  correct the rows, and go on: {command('resume')}"
+        yield f"  or reverse it: {command('cancel', '--execute')}"
     elif build.method:
-        yield f"  not running: scrub backfill resume {build.table}"
+        yield f"  not running: {command('resume')}"
     else:  # who works on files leaves no trace before it commits
-        yield f"  if it is not running: scrub backfill resume {build.table} {build.indexes[0]}"
+        yield f"  if it is not running: {command('resume', build.indexes[0])}"
     for writer in build.waiting_for:
         yield f"  writing now: {writer}"
 
 
-def _what_fits_no_longer(build: BackfillStatus) -> Iterator[str]:
-    named = f"{build.table} {' '.join(build.indexes)}"
+def _what_fits_no_longer(build: BackfillStatus, command: Command) -> Iterator[str]:
     yield from (f"  to be renewed: {line}" for line in build.to_renew)
     if build.to_renew:
-        yield f"  correct the catalog where it is the catalog's turn: scrub backfill renew {named}"
+        renew = command("renew", *build.indexes)
+        yield f"  correct the catalog where it is the catalog's turn: {renew}"
     yield from (f"  to be checked: {line}" for line in build.to_check)
     if build.to_check:
-        yield f"  look at its entries: scrub backfill verify {named}"
+        yield f"  look at its entries: {command('verify', *build.indexes)}"
 
 
 def _why(build: BackfillStatus) -> Iterator[str]:
@@ -121,7 +133,7 @@ def _why(build: BackfillStatus) -> Iterator[str]:
         yield from (f"    {line}" for line in others)
 
 
-def _why_it_is_gone(build: BackfillStatus) -> Iterator[str]:
+def _why_it_is_gone(build: BackfillStatus, command: Command) -> Iterator[str]:
     match build.failure:
         case backfill.DROPPED:
             yield "  dropped, with everything that kept it"
@@ -130,7 +142,7 @@ def _why_it_is_gone(build: BackfillStatus) -> Iterator[str]:
         case str():
             yield from _why(build)
             yield "  everything it had made was removed; correct that, and run again:"
-            yield f"  scrub backfill run {build.table} {' '.join(build.indexes)} --execute"
+            yield f"  {command('run', *build.indexes, '--execute')}"
 
 
 def builds_as_json(builds: Sequence[BackfillStatus], *, executed: bool = True) -> str:

@@ -3,6 +3,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from reports import colours
 from reports.entry_cells import fields, index_cell
@@ -16,6 +17,7 @@ from reports.summary import closing_line, not_looked_at
 from reports.tables import table
 from reports.truncation import truncate
 from reports.wrapping import wrapped
+from scrub.model.command_line import command_line
 from scrub.model.journal import JournalRecord, UndoReport
 from scrub.model.repair import (
     Action,
@@ -40,12 +42,14 @@ _OUTCOMES: Mapping[ActionOutcome, str] = {
 }
 
 
-def repair_as_text(report: RepairReport, screen: Screen = PAPER) -> str:
+def repair_as_text(
+    report: RepairReport, screen: Screen = PAPER, *, catalog: Path | None = None
+) -> str:
     """Before, actions, refusals, after."""
-    return wrapped("\n\n".join(_sections(report, screen)) + "\n", screen)
+    return wrapped("\n\n".join(_sections(report, screen, catalog)) + "\n", screen)
 
 
-def _sections(report: RepairReport, screen: Screen) -> Iterator[str]:
+def _sections(report: RepairReport, screen: Screen, catalog: Path | None) -> Iterator[str]:
     def titled(title: str, text: str) -> str:
         return f"{colours.title(title, screen)}\n{text}"
 
@@ -75,7 +79,7 @@ def _sections(report: RepairReport, screen: Screen) -> Iterator[str]:
         yield printable(f"After: the check afterwards could not run: {report.no_after}")
     if report.not_in_file:
         yield printable(_cut(report))
-    yield printable(_closing(report))
+    yield printable(_closing(report, catalog))
 
 
 def _checked(when: str, result: RunResult, screen: Screen) -> str:
@@ -100,11 +104,11 @@ def _cut(report: RepairReport) -> str:
     )
 
 
-def _closing(report: RepairReport) -> str:
+def _closing(report: RepairReport, catalog: Path | None) -> str:
     if report.over_limit:
         return f"nothing was changed: {report.over_limit}"
     if report.done:
-        return _done(report)
+        return _done(report, catalog)
     if not report.plan.actions:
         return _nothing(report)
     changes = counted(report.plan.changes, "change")
@@ -148,11 +152,13 @@ def _refused(number: int) -> str:
     return "the defect was refused" if number == 1 else f"all {number:,} defects were refused"
 
 
-def _done(report: RepairReport) -> str:
+def _done(report: RepairReport, catalog: Path | None) -> str:
     told = [f"{number:,} {_OUTCOMES[outcome]}" for outcome, number in report.counts.items()]
     left = f"; {counted(len(report.left), 'place')} still differ" if report.left else ""
     left += f"; {_NO_NAMES}. {report.unnamed}" if report.unnamed else ""
-    undo = f"; to undo it: scrub undo {report.run} --execute" if report.can_be_undone else ""
+    undo = ""
+    if report.run is not None and report.can_be_undone:
+        undo = f"; to undo it: {command_line('undo', report.run, '--execute', catalog=catalog)}"
     return f"{'; '.join(told)}{left}{undo}"
 
 

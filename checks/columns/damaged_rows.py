@@ -22,6 +22,7 @@ from checks.columns.merge_join import without_entries
 from checks.named_defects import HeldDefect, NamedDefects
 from checks.numbering import Relation, Slot
 from scrub.codec.arrow_text import text_of
+from scrub.model.command_line import check_line
 from scrub.model.defect import DefectKind
 from scrub.model.relation import SplitKind
 from scrub.spark.names import named
@@ -139,11 +140,11 @@ def undecided_in(frame: DataFrame) -> DataFrame:
 
 def damage_told(slot: Slot, undecided: int) -> str:
     """Why the check of an index is incomplete, and what to do."""
-    table = slot.table.table.name
+    table = slot.table.table
     return (
-        f"{undecided} differences concern rows of {table} with a value that its column cannot "
-        f"hold, which proves nothing: correct these rows (scrub check table {table} --checks "
-        "physical names them), and check again"
+        f"{undecided} differences concern rows of {table.name} with a value that its column cannot "
+        "hold, which proves nothing: correct these rows, and check again (to have them named: "
+        f"{check_line(table, '--checks', 'physical')})"
     )
 
 

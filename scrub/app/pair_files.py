@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrub.catalog import Catalog
 from scrub.errors import UsageError
+from scrub.model.command_line import command_line
 from scrub.model.kv import KvTable
 from scrub.model.table import Column, Table
 from scrub.model.types import ColumnType, TypeName
@@ -36,7 +37,8 @@ def encode_table(
     assert table.kv is not None
     if source not in catalog.tables or catalog.tables[source].kv is not None:
         raise UsageError(
-            f"{source} is not a table with layout columns", hint="see scrub catalog show"
+            f"{source} is not a table with layout columns",
+            hint=f"to see the tables: {command_line('catalog show', catalog=catalog.path)}",
         )
     if output.exists():
         raise UsageError(f"{output} already exists", hint="name a directory that is not")

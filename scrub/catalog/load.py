@@ -94,7 +94,8 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes, unset_allowed: boo
     tables: dict[str, Table] = {}
     time_zone = read_time_zone(section, UTC)
     if (node := section.require("tables", "describe at least one table")) is not None:
-        tables = read_tables(node, section.line_of("tables"), stores, mistakes, time_zone)
+        found = read_tables(node, section.line_of("tables"), stores, mistakes, time_zone)
+        tables = {name: replace(table, catalog=path) for name, table in found.items()}
     refuse_shared_relations(tables, stores, mistakes)
     as_written = dict(_as_written(section.node("stores")))
     return Catalog(

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 _LISTED_MAX = 12
+_LIKENESS_MIN = 0.65  # less than that was hardly meant
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
     """The known name that is most like a word, whatever its case; None if none is close."""
     spelling = {name.lower(): name for name in known}
-    close = get_close_matches(word.lower(), spelling, n=1)
+    close = get_close_matches(word.lower(), spelling, n=1, cutoff=_LIKENESS_MIN)
     return spelling[close[0]] if close else None
 
 

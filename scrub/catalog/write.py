@@ -137,7 +137,20 @@ def write_catalog(path: Path, text: str, *, overwrite: bool) -> None:
 
 def already_there(path: Path) -> UsageError:
     """The error for a catalog that is not to be overwritten."""
-    return UsageError(f"there is a catalog {path} already", hint="--force overwrites it")
+    return UsageError(
+        f"{path} already exists", hint="--force overwrites it; --catalog FILE writes another file"
+    )
+
+
+def demand_place(path: Path, *, overwrite: bool) -> None:
+    """Refuse a file that cannot be written, before anything is looked at for it."""
+    if path.exists() and not overwrite:
+        raise already_there(path)
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"there is no directory {path.parent} for the catalog {path.name}",
+            hint="make it first, or name another file with --catalog FILE",
+        )
 
 
 def _store(store: Store) -> str:

@@ -7,16 +7,20 @@ from typing import Any, NoReturn
 
 import click
 
-from scrub.cli import interrupts, options
+from reports.escaping import printable
+from scrub.cli import completing, interrupts, options
 from scrub.cli.emit import ReportOptions, emit_result
+from scrub.cli.groups import Group
 from scrub.cli.progress import shown_progress
 from scrub.cli.screens import output_screen, show, show_prose, tell
+from scrub.errors import UsageError
 from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillResult, BackfillStatus
 from scrub.model.build import Method
+from scrub.model.command_line import command_line
 from scrub.model.request import SparkOptions
 
 
-@click.group()
+@click.group(cls=Group)
 def backfill() -> None:
     """Build indexes while applications write to the table.
 
@@ -28,9 +32,10 @@ def backfill() -> None:
     """
 
 
-_table = click.argument("table")
-_indexes = click.argument("indexes", nargs=-1, required=True, metavar="INDEX...")
-_any_indexes = click.argument("indexes", nargs=-1, metavar="[INDEX...]")
+_indexes = click.argument("indexes", nargs=-1, required=True, metavar="INDEX...",
+                          shell_complete=completing.indexes)  # fmt: skip
+_any_indexes = click.argument("indexes", nargs=-1, metavar="[INDEX...]",
+                              shell_complete=completing.indexes)  # fmt: skip
 _pace = click.option("--rows-per-second", type=click.IntRange(min=1), metavar="N",
                      help="Read at most this many rows of the table per second.")  # fmt: skip
 _owner = click.option("--owner", metavar="ROLE",
@@ -52,7 +57,7 @@ _on_request = options.together(options.wait_limit, options.execute, options.text
 
 
 @backfill.command()
-@_table
+@options.table
 @_indexes
 @options.catalog
 @click.option("--method", type=click.Choice([m.value for m in Method]),
@@ -75,11 +80,11 @@ def run(execute: bool, format_: str, spark_options: SparkOptions, **given: Any) 
         raise SystemExit(0)
     with _interruptible(request), shown_progress() as on_progress:
         result = run_backfill(request, spark_options=spark_options, on_progress=on_progress)
-    _finish(result, format_)
+    _finish(result, format_, request)
 
 
 @backfill.command()
-@_table
+@options.table
 @_any_indexes
 @options.catalog
 @_pace
@@ -94,11 +99,11 @@ def resume(format_: str, spark_options: SparkOptions, **given: Any) -> NoReturn:
     request = BackfillRequest(**given)
     with _interruptible(request), shown_progress() as on_progress:
         result = resume_backfill(request, spark_options=spark_options, on_progress=on_progress)
-    _finish(result, format_)
+    _finish(result, format_, request)
 
 
 @backfill.command()
-@_table
+@options.table
 @_any_indexes
 @options.catalog
 @options.text_or_json
@@ -106,11 +111,12 @@ def status(format_: str, **given: Any) -> None:
     """Show the state and rate of builds, and which transactions they wait for. Reads only."""
     from scrub.app.building.verbs import backfill_status
 
-    _show(backfill_status(BackfillRequest(**given)), format_)
+    request = BackfillRequest(**given)
+    _show(backfill_status(request), format_, request)
 
 
 @backfill.command()
-@_table
+@options.table
 @options.catalog
 @click.option("--rows-per-second", type=click.IntRange(min=0), metavar="N",
               help="Read at most this many rows per second; 0 removes the limit.")  # fmt: skip
@@ -127,16 +133,19 @@ def adjust(
     if rows_per_second is not None:
         values["rows_per_second"] = rows_per_second or None
     if pause and go_on:
-        raise click.UsageError("--pause and --go-on exclude each other: use one of the two")
+        raise UsageError("--pause and --go-on exclude each other", hint="use one of the two")
     if pause or go_on:
         values["paused"] = pause
     if not values:
-        raise click.UsageError("say what to change: --rows-per-second, --pause or --go-on")
-    _show([adjust_backfill(BackfillRequest(indexes=(), **given), **values)], format_)
+        raise UsageError(
+            "nothing is to be changed", hint="say what: --rows-per-second, --pause or --go-on"
+        )
+    request = BackfillRequest(indexes=(), **given)
+    _show([adjust_backfill(request, **values)], format_, request)
 
 
 @backfill.command()
-@_table
+@options.table
 @_any_indexes
 @options.catalog
 @_on_request
@@ -149,8 +158,8 @@ def cancel(execute: bool, format_: str, **given: Any) -> None:
 
 
 @backfill.command()
-@_table
-@click.argument("index")
+@options.table
+@click.argument("index", shell_complete=completing.indexes)
 @options.catalog
 @_on_request
 def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
@@ -162,7 +171,7 @@ def drop(index: str, execute: bool, format_: str, **given: Any) -> None:
 
 
 @backfill.command()
-@_table
+@options.table
 @_indexes
 @options.catalog
 @_owner
@@ -180,7 +189,7 @@ def renew(execute: bool, format_: str, **given: Any) -> None:
 
 
 @backfill.command()
-@_table
+@options.table
 @_indexes
 @options.catalog
 @options.redact
@@ -212,15 +221,15 @@ def _interruptible(request: BackfillRequest) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         tell(
-            "what was done stays done, and writers go on keeping it: "
-            f"scrub backfill status {request.table} shows how to continue"
+            "what was done stays done, and writers go on keeping it; to see how to continue: "
+            + command_line("backfill status", request.table, catalog=request.catalog)
         )
         raise
 
 
-def _finish(result: BackfillResult, format_: str) -> NoReturn:
+def _finish(result: BackfillResult, format_: str, request: BackfillRequest) -> NoReturn:
     interrupts.demand_no_signal()
-    _show(result.builds, format_)
+    _show(result.builds, format_, request)
     raise SystemExit(result.exit_code)
 
 
@@ -234,29 +243,31 @@ def _change(
 ) -> None:
     """Do something to indexes, or show what would be done to them."""
     if not execute:
-        _show_before(preview(request), would, format_)
+        _show_before(preview(request), would, format_, request)
         return
     with shown_progress() as on_progress:
         done = verb(request, on_progress=on_progress)
     interrupts.demand_no_signal()
-    _show(done, format_)
+    _show(done, format_, request)
 
 
-def _show(found: Sequence[BackfillStatus], format_: str) -> None:
+def _show(found: Sequence[BackfillStatus], format_: str, request: BackfillRequest) -> None:
     from reports.builds import builds_as_json, builds_as_text
 
     is_json = format_ == "json"
-    show(builds_as_json(found) if is_json else builds_as_text(found, output_screen()))
+    text = builds_as_text(found, output_screen(), catalog=request.catalog)
+    show(builds_as_json(found) if is_json else text)
 
 
-def _show_before(found: list[BackfillStatus], what: str, format_: str) -> None:
+def _show_before(
+    found: list[BackfillStatus], what: str, format_: str, request: BackfillRequest
+) -> None:
     from reports.builds import builds_as_json, builds_as_text
-    from reports.escaping import printable
 
     if format_ == "json":
         click.echo(builds_as_json(found, executed=False))
         return
-    show(builds_as_text(found, output_screen()))
+    show(builds_as_text(found, output_screen(), catalog=request.catalog))
     names = printable(", ".join(name for build in found for name in build.indexes))
     show_prose(f"\nNothing was changed: {names} {what}. To do it, add --execute")
 

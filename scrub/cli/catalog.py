@@ -11,12 +11,13 @@ from reports.tables import table as table_text
 from scrub.catalog.load import load_catalog
 from scrub.catalog.show import Listing, describe_catalog, describe_table
 from scrub.catalog.waivers import load_waivers
-from scrub.cli import options
+from scrub.cli import completing, options
+from scrub.cli.groups import Group
 from scrub.cli.screens import color, output_screen, show_prose
 from scrub.model.request import SparkOptions
 
 
-@click.group()
+@click.group(cls=Group, for_tables="show")
 def catalog() -> None:
     """Validate or show the catalog."""
 
@@ -43,7 +44,7 @@ def validate(catalog: Path, relations: bool, spark_options: SparkOptions) -> Non
 
 
 @catalog.command()
-@click.argument("table", required=False)
+@click.argument("table", required=False, shell_complete=completing.tables)
 @options.catalog
 @color
 def show(table: str | None, catalog: Path) -> None:

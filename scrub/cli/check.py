@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub check`: compares tables with their indexes, and reads only."""
 
-import shlex
 from pathlib import Path
 from typing import NoReturn
 
@@ -10,14 +9,16 @@ import click
 from scrub.cli import options
 from scrub.cli.emit import ReportOptions, emit_plan, emit_result, require_plan_format
 from scrub.cli.files_apart import demand_apart
+from scrub.cli.groups import Group
 from scrub.cli.progress import shown_progress
 from scrub.cli.screens import tell
-from scrub.errors import ScrubError
+from scrub.errors import ScrubError, UsageError
+from scrub.model.command_line import command_line
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult, Status
 
 
-@click.group()
+@click.group(cls=Group, for_tables="table")
 def check() -> None:
     """Compare tables with their indexes. Reads only.
 
@@ -46,8 +47,7 @@ def database(request: CheckRequest, report: ReportOptions, spark_options: SparkO
 
 
 def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOptions) -> NoReturn:
-    if spark_options.master and spark_options.remote:
-        raise click.UsageError("--master and --remote exclude each other")
+    options.demand_one_session(spark_options)
     written = {"--output": report.output, "--all-defects": request.all_defects}
     demand_apart(written, {"the catalog": request.catalog})
     if report.explain:
@@ -83,16 +83,17 @@ def _tell_of_repair(catalog: Path, result: RunResult) -> None:
         tables = repairable_tables(catalog, result)
     except ScrubError:
         return  # the catalog has gone since: that must not cost the result its exit code
-    chosen = [] if catalog == Path("scrub.yaml") else ["--catalog", str(catalog)]
     for name in tables:
-        command = shlex.join(["scrub", "repair", "table", name, *chosen])
+        command = command_line("repair table", name, catalog=catalog)
         tell(f"to see what a repair would do: {command}")
 
 
 def _explain(request: CheckRequest, report: ReportOptions, spark_options: SparkOptions) -> NoReturn:
     require_plan_format(report)
     if report.gx_docs:
-        raise click.UsageError("--explain runs nothing that --gx-docs could show")
+        raise UsageError(
+            "--explain runs nothing that --gx-docs could show", hint="leave one of the two out"
+        )
     from scrub.app.checking.tables import explain_check
 
     emit_plan(explain_check(request, spark_options=spark_options), report)

@@ -4,14 +4,12 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
 from reports.screen import PAPER, Screen
 from scrub.cli import interrupts
 from scrub.cli.catalog_places import catalog_places
 from scrub.cli.screens import output_screen, show
 from scrub.cli.step_summary import append_step_summary
-from scrub.errors import ScrubError
+from scrub.errors import ScrubError, UsageError
 from scrub.model.gate import Verdict
 from scrub.model.plan import CheckPlan
 from scrub.model.result import RunResult
@@ -65,7 +63,10 @@ def require_plan_format(report: ReportOptions) -> None:
     from reports import PLAN_FORMATS
 
     if report.format not in PLAN_FORMATS:
-        raise click.UsageError(f"--explain is written as {' or '.join(PLAN_FORMATS)}")
+        known = " or ".join(PLAN_FORMATS)
+        raise UsageError(
+            f"--explain is not written as {report.format}", hint=f"add --format {known}"
+        )
 
 
 def emit_text(text: str, output: Path | None) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
-from scrub.cli import options
+from scrub.cli import completing, options
 from scrub.cli.emit import ReportOptions, emit_result
 from scrub.cli.files_apart import demand_apart
 from scrub.cli.progress import shown_progress
@@ -14,7 +14,8 @@ from scrub.cli.screens import tell
 from scrub.model.gate import BASELINE_FILE, WAIVERS_FILE, GateRequest
 from scrub.model.request import CheckRequest, SparkOptions
 
-_tables = click.argument("tables", nargs=-1, metavar="[TABLE...]")
+_tables = click.argument("tables", nargs=-1, metavar="[TABLE...]",
+                         shell_complete=completing.tables)  # fmt: skip
 _known = options.together(
     click.option("--from", "from_file", type=options.FILE, metavar="FILE",
                  help="Judge this result of scrub check --format jsonl, instead of a new check."),
@@ -43,8 +44,7 @@ def gate(
     threshold, 2 if the catalog, the baseline or the waivers have a mistake, and 3 if something
     that must be checked was not.
     """
-    if spark_options.master and spark_options.remote:
-        raise click.UsageError("--master and --remote exclude each other")
+    options.demand_one_session(spark_options)
     _demand_apart(request, report, **given)
     from scrub.app.gating.gate import run_gate
 

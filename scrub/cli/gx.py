@@ -9,18 +9,19 @@ from scrub.catalog.load import load_catalog
 from scrub.cli import options
 from scrub.cli.emit import emit_text
 from scrub.cli.files_apart import demand_apart
+from scrub.cli.groups import Group
 from scrub.cli.option_values import read_as
 from scrub.cli.screens import tell
 from scrub.whole_files import writable_file
 
 
-@click.group()
+@click.group(cls=Group, for_tables="export")
 def gx() -> None:
     """Use scrub with Great Expectations."""
 
 
 @gx.command()
-@click.argument("table")
+@options.table
 @click.option("--output", type=options.FILE, callback=read_as(writable_file),
               help="Write the suite to this file instead of standard output.")  # fmt: skip
 @options.catalog

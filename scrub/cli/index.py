@@ -7,23 +7,26 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from reports.escaping import printable
-from scrub.cli import options
+from scrub.cli import completing, options
+from scrub.cli.groups import Group
 from scrub.cli.screens import show_prose, tell
+from scrub.model.command_line import command_line
 from scrub.model.request import SparkOptions
 
 if TYPE_CHECKING:
-    from scrub.app.building.follow import FollowRound
+    from scrub.app.building.follow import FollowRequest, FollowRound
     from scrub.stores.delta.following import Followed, FollowedVersion
 
 
-@click.group()
+@click.group(cls=Group, for_tables="follow")
 def index() -> None:
     """Keep indexes in Delta up to date with their tables."""
 
 
 @index.command()
-@click.argument("table")
-@click.argument("indexes", nargs=-1, metavar="[INDEX]...")
+@options.table
+@click.argument("indexes", nargs=-1, metavar="[INDEX]...",
+                shell_complete=completing.indexes)  # fmt: skip
 @click.option("--every", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="Keep running, and look for new versions at this interval.")  # fmt: skip
 @click.option("--from", "from_version", type=click.IntRange(min=0), metavar="VERSION",
@@ -43,12 +46,12 @@ def follow(every: float | None, spark_options: SparkOptions, **given: Any) -> No
     request = FollowRequest(**given)
     if every is None:
         done = follow_once(request, spark_options=spark_options, on_step=_show_step)
-        _show_round(request.table, done)
+        _show_round(request, done)
         raise SystemExit(done.exit_code)
     show = [_show_round]  # once; later only what happens
 
     def on_round(done: "FollowRound") -> None:
-        (show.pop() if show else _show_refusals)(request.table, done)
+        (show.pop() if show else _show_refusals)(request, done)
 
     done = follow_always(
         request, every, spark_options=spark_options, on_step=_show_step, on_round=on_round
@@ -68,12 +71,17 @@ def _show_step(name: str, step: "FollowedVersion") -> None:
     tell(f"{moment}  {name}  version {step.version:,}: {what}")
 
 
-def _show_round(table: str, done: "FollowRound") -> None:
+def _show_round(request: "FollowRequest", done: "FollowRound") -> None:
     for one in done.followed:
-        show_prose(printable(f"{table}.{one.index}: {_sentence(one)}"))
+        line = f"{request.table}.{one.index}: {_sentence(one)}"
+        if any(step.absent for step in one.steps):
+            named = (request.table, "--index", one.index)
+            check = command_line("check table", *named, catalog=request.catalog)
+            line += f"; to check the index: {check}"
+        show_prose(printable(line))
     for name in done.passed_over:
-        show_prose(printable(f"{table}.{name}: does not follow its table"))
-    _show_refusals(table, done)
+        show_prose(printable(f"{request.table}.{name}: does not follow its table"))
+    _show_refusals(request, done)
 
 
 def _sentence(one: "Followed") -> str:
@@ -89,12 +97,12 @@ def _sentence(one: "Followed") -> str:
     if one.lag > 0:
         done += f"; {one.lag:,} behind"
     if absent:
-        done += f"; {absent:,} entries to be deleted were not there: run scrub check table"
+        done += f"; {absent:,} entries to be deleted were not there"
     return done
 
 
-def _show_refusals(table: str, done: "FollowRound") -> None:
+def _show_refusals(request: "FollowRequest", done: "FollowRound") -> None:
     for name, error in done.refused:
-        tell(f"error: {table}.{name}: {error}")
+        tell(f"error: {request.table}.{name}: {error}")
         if error.hint:
             tell(f"hint: {error.hint}")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub init`: writes a first catalog from the tables found."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import click
 
 from scrub.cli import options
 from scrub.cli.screens import show_prose, tell
+from scrub.model.command_line import DEFAULT_CATALOG, command_line
 
 if TYPE_CHECKING:
     from scrub.app.catalog_init.from_directory import InitResult
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option(
     "--catalog",
     type=options.FILE,
-    default=Path("scrub.yaml"),
+    default=DEFAULT_CATALOG,
     show_default=True,
     help="The file to write.",
 )
@@ -68,8 +68,7 @@ def _show_relations(result: "InitResult") -> None:
     """What the guesses are worth, as far as that shows without reading a row."""
     from scrub.app.relations.validating import validate_without_spark
 
-    chosen = [] if result.path == Path("scrub.yaml") else ["--catalog", str(result.path)]
-    again = shlex.join(["scrub", "catalog", "validate", "--relations", *chosen])
+    again = command_line("catalog validate", "--relations", catalog=result.path)
     if result.to_fill_in:
         tell(f"then compare it with the relations: {again}")
         return

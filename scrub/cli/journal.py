@@ -7,12 +7,13 @@ from typing import NoReturn
 import click
 
 from scrub.cli import options
+from scrub.cli.groups import Group
 from scrub.cli.progress import shown_progress
 from scrub.cli.screens import color, output_screen, show, show_prose
 
 
 @click.command()
-@click.argument("run")
+@options.run
 @options.catalog
 @options.execute
 @color
@@ -30,7 +31,7 @@ def undo(run: str, catalog: Path, execute: bool) -> NoReturn:
     raise SystemExit(report.exit_code)
 
 
-@click.group()
+@click.group(cls=Group)
 def journal() -> None:
     """Show recorded repairs."""
 
@@ -47,7 +48,7 @@ def list_(catalog: Path) -> None:
 
 
 @journal.command(name="show")
-@click.argument("run")
+@options.run
 @options.catalog
 @color
 def show_(run: str, catalog: Path) -> None:

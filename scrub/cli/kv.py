@@ -7,20 +7,26 @@ import click
 
 from reports.escaping import printable
 from scrub.catalog.load import load_catalog
-from scrub.cli import options
+from scrub.cli import completing, options
+from scrub.cli.groups import Group
 from scrub.cli.screens import show_prose
 from scrub.model.request import SparkOptions
 
 
-@click.group()
+@click.group(cls=Group)
 def kv() -> None:
     """Write rows as key-value pairs, or show pairs in readable form."""
 
 
 @kv.command()
-@click.argument("table")
+@options.table
 @click.option(
-    "--from", "source", required=True, metavar="TABLE", help="The table whose rows are written."
+    "--from",
+    "source",
+    required=True,
+    metavar="TABLE",
+    help="The table whose rows are written.",
+    shell_complete=completing.tables,
 )
 @click.option(
     "--output",
@@ -43,7 +49,7 @@ def encode(table: str, source: str, output: Path, catalog: Path) -> None:
 
 
 @kv.command()
-@click.argument("table")
+@options.table
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True,
               help="The number of pairs to show; 0 shows all.")  # fmt: skip
 @click.option(

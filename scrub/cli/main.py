@@ -7,13 +7,15 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from io import StringIO, TextIOWrapper
+from io import TextIOWrapper
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from scrub import __version__
 from scrub.cli import interrupts
+from scrub.cli.groups import Group
 from scrub.errors import ScrubError
 from scrub.redaction import redacted
 
@@ -38,7 +40,7 @@ class LazyCommand:
         return command
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """Starting Spark's imports takes longer than a person waits for a list of commands."""
 
     def __init__(self, *, lazy_commands: Mapping[str, LazyCommand], **options: object) -> None:
@@ -51,6 +53,14 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         lazy = self.lazy_commands.get(cmd_name)
         return lazy.load() if lazy else None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        commands = [
+            CompletionItem(name, help=lazy.help)
+            for name, lazy in self.lazy_commands.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -77,6 +87,9 @@ COMMANDS = {
     "selftest": LazyCommand(
         "scrub.cli.selftest:selftest", "Show on a copy of your table that faults are found."
     ),
+    "completion": LazyCommand(
+        "scrub.cli.completion:completion", "Complete commands and names in your shell."
+    ),
     "prepare": LazyCommand("scrub.cli.prepare:prepare", "Make later starts faster."),
 }
 
@@ -92,8 +105,10 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    if "_SCRUB_COMPLETE" in os.environ:
-        cli.main(prog_name="scrub")  # click's own shell completion, which exits
+    if asked := os.environ.get("_SCRUB_COMPLETE"):
+        from scrub.cli.completing import answer
+
+        sys.exit(answer(cli, asked))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal that lacks a character must not cost the report.
@@ -114,9 +129,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as mistake:
-        shown = StringIO()
-        mistake.show(file=shown)
-        _print_usage(redacted(shown.getvalue()))
+        _print_usage_mistake(mistake)
         return USAGE_EXIT_CODE
     except (KeyboardInterrupt, click.Abort):
         return _interrupted()
@@ -155,14 +168,17 @@ def _told_by_spark(error: Exception) -> ScrubError | None:
     return explained(error)
 
 
-def _print_usage(text: str) -> None:
-    from reports.wrapping import wrapped
-    from scrub.cli.screens import error_screen
+def _print_usage_mistake(mistake: click.ClickException) -> None:
+    if type(mistake).__name__ == "NoArgsIsHelpError":  # which earlier versions of click have not
+        mistake.show()
+        return
+    from scrub.cli.usage_mistakes import explained
 
-    click.echo(wrapped(text, error_screen()), err=True, nl=False)
+    _print_error(explained(mistake))
 
 
 def _print_error(error: ScrubError) -> None:
+
     # Line by line: a message may have several, but no file name may write to the terminal.
     _print_lines(f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else ""))
 

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import click
 
+from scrub.errors import UsageError
+
 Typed = TypeVar("Typed")
 Meant = TypeVar("Meant")
 
@@ -17,13 +19,11 @@ def read_as(
 ) -> Callable[[click.Context, click.Parameter, Typed | None], Meant | None]:
     """A click callback for an option; a ValueError of `meaning` tells the user what is wrong."""
 
-    def callback(
-        context: click.Context, parameter: click.Parameter, typed: Typed | None
-    ) -> Meant | None:
+    def callback(_: click.Context, parameter: click.Parameter, typed: Typed | None) -> Meant | None:
         try:
             return None if typed is None else meaning(typed)
         except ValueError as error:
-            raise click.BadParameter(str(error), ctx=context, param=parameter) from error
+            raise UsageError(f"{max(parameter.opts, key=len)}: {error}") from error
 
     return callback
 

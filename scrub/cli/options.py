@@ -10,10 +10,13 @@ from typing import Any
 import click
 
 from reports import FORMATS
+from scrub.cli import completing
 from scrub.cli import option_values as values
 from scrub.cli.emit import ReportOptions
 from scrub.cli.option_values import each, read_as
 from scrub.cli.screens import color
+from scrub.errors import UsageError
+from scrub.model.command_line import DEFAULT_CATALOG
 from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy, parse_as_of
 from scrub.whole_files import writable_file
 
@@ -57,7 +60,7 @@ redact = click.option(
 catalog = click.option(
     "--catalog",
     type=FILE,
-    default=Path("scrub.yaml"),
+    default=DEFAULT_CATALOG,
     show_default=True,
     help="The catalog: the file that describes tables and indexes.",
 )
@@ -72,7 +75,10 @@ text_or_json = together(
 wait_limit = click.option("--wait-limit", type=click.FloatRange(min=0), default=60.0,
                           show_default=True, metavar="SECONDS",
                           help="How long to wait for other transactions.")  # fmt: skip
-tables = click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+table = click.argument("table", shell_complete=completing.tables)
+tables = click.argument("tables", nargs=-1, required=True, metavar="TABLE...",
+                        shell_complete=completing.tables)  # fmt: skip
+run = click.argument("run", shell_complete=completing.runs)
 
 
 def rows(least: int, default: int, what: str) -> Decorator:
@@ -98,6 +104,7 @@ check_request = bundle(
     CheckRequest,
     catalog,
     click.option("--index", "indexes", multiple=True, metavar="NAME",
+                 shell_complete=completing.indexes,
                  help="Check only this index. Can be repeated."),
     click.option("--constraint", "constraints", multiple=True, metavar="NAME",
                  help="Check only this constraint. Can be repeated."),
@@ -149,6 +156,12 @@ report_options = bundle(
                  "Expectations."),
 )  # fmt: skip
 result_options = bundle("report", ReportOptions, *_FORMAT_AND_OUTPUT)
+
+
+def demand_one_session(chosen: SparkOptions) -> None:
+    if chosen.master and chosen.remote:
+        raise UsageError("--master and --remote exclude each other", hint="use one of the two")
+
 
 spark_options = bundle(
     "spark_options",

@@ -8,17 +8,19 @@ from typing import NoReturn
 
 import click
 
-from scrub.cli import interrupts, options
+from scrub.catalog.spelling import did_you_mean
+from scrub.cli import completing, interrupts, options
+from scrub.cli.groups import Group
 from scrub.cli.option_values import each, read_as
 from scrub.cli.progress import shown_progress
 from scrub.cli.screens import output_screen, show
 from scrub.errors import UsageError
-from scrub.model.defect import DefectKind, kind_named
+from scrub.model.defect import ALIASES, DefectKind, kind_named
 from scrub.model.repair import RepairReport, RepairRequest
 from scrub.model.request import SparkOptions
 
 
-@click.group()
+@click.group(cls=Group, for_tables="table")
 def repair() -> None:
     """Repair indexes, so that they agree with their tables. Without --execute, only show how.
 
@@ -30,18 +32,21 @@ def repair() -> None:
 def _kind(name: str) -> DefectKind:
     try:
         return kind_named(name)
-    except ValueError as error:
-        raise click.UsageError(f"--kind {error}") from None
+    except ValueError:
+        known = [*ALIASES, *(kind.value for kind in DefectKind)]
+        hint = did_you_mean(name, known, "kinds")
+        raise UsageError(f"--kind: there is no kind {name}", hint=hint) from None
 
 
 _request = options.bundle(
     "request",
     RepairRequest,
-    click.argument("table"),
+    options.table,
     options.catalog,
     click.option("--from", "from_file", type=options.FILE, metavar="FILE",
                  help="Repair the defects in this result (json or jsonl), without a new check."),
     click.option("--index", "indexes", multiple=True, metavar="NAME",
+                 shell_complete=completing.indexes,
                  help="Repair only this index. Can be repeated."),
     click.option("--kind", "kinds", multiple=True, metavar="KIND", callback=read_as(each(_kind)),
                  help="Repair only defects of this kind. Can be repeated."),
@@ -86,24 +91,21 @@ def table(
     from scrub.app.repairing.patch import write_patch
     from scrub.app.repairing.repair import execute_repair, preview_repair
 
-    try:
-        demand_combinable(request, execute=execute, patch=patch)
-    except UsageError as error:
-        raise click.UsageError(str(error)) from None
+    demand_combinable(request, execute=execute, patch=patch)
     do: Callable[..., RepairReport] = execute_repair if execute else preview_repair
     if patch is not None:
         do = partial(write_patch, directory=patch)
     with shown_progress() as on_progress:
         report = do(request, spark_options=spark_options, on_progress=on_progress)
-    _show(report, format_)
+    _show(report, format_, request.catalog)
     raise SystemExit(report.exit_code)
 
 
-def _show(report: RepairReport, format_: str) -> None:
+def _show(report: RepairReport, format_: str, catalog: Path) -> None:
     from reports.repair_records import repair_as_json
     from reports.repairs import repair_as_text
 
     is_json = format_ == "json"
     interrupts.demand_no_signal()
-    text = repair_as_json(report) if is_json else repair_as_text(report, output_screen())
-    show(text, newline=False)
+    text = repair_as_text(report, output_screen(), catalog=catalog)
+    show(repair_as_json(report) if is_json else text, newline=False)

@@ -17,6 +17,7 @@ from reports.wrapping import wrapped
 from scrub.cli import options
 from scrub.cli.progress import shown_progress
 from scrub.cli.screens import color, output_screen, show, tell
+from scrub.model.command_line import DEFAULT_CATALOG, command_line
 from scrub.model.request import SparkOptions
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _UNEXPECTED_SHOWN = 10
 
 
 @click.command()
-@click.argument("table")
+@options.table
 @options.catalog
 @options.rows(1, _ROWS_DEFAULT, "Copy at most this many rows of the table and of each index.")
 @options.keep("Write the copies to this new or empty directory, and keep them.")
@@ -45,8 +46,7 @@ def selftest(
     """
     from scrub.app.selftest_and_demo.selftest import run_selftest
 
-    if spark_options.master and spark_options.remote:
-        raise click.UsageError("--master and --remote exclude each other")
+    options.demand_one_session(spark_options)
     with shown_progress() as on_progress:
         result = run_selftest(
             table,
@@ -56,18 +56,20 @@ def selftest(
             spark_options=spark_options,
             on_progress=on_progress,
         )
-    show(selftest_as_text(result, output_screen()))
+    show(selftest_as_text(result, output_screen(), catalog=catalog))
     if keep is not None:
         tell(f"the copies are in {keep}")
     raise SystemExit(result.exit_code)
 
 
-def selftest_as_text(result: "SelfTestResult", screen: Screen) -> str:
+def selftest_as_text(
+    result: "SelfTestResult", screen: Screen, *, catalog: Path = DEFAULT_CATALOG
+) -> str:
     """What was planted, what was found, and what could not be tried."""
-    return wrapped("\n\n".join(_sections(result, screen)), screen)
+    return wrapped("\n\n".join(_sections(result, screen, catalog)), screen)
 
 
-def _sections(result: "SelfTestResult", screen: Screen) -> Iterator[str]:
+def _sections(result: "SelfTestResult", screen: Screen, catalog: Path) -> Iterator[str]:
     yield _headline(result)
     if result.trials:
         yield table_text(_trials(result), screen)
@@ -77,9 +79,8 @@ def _sections(result: "SelfTestResult", screen: Screen) -> Iterator[str]:
         yield from _unexpected(engine, keys)
     if result.also_found:
         defects = counted(result.also_found, "defect")
-        yield printable(
-            f"Also found in your data: {defects} (scrub check table {result.table} shows them)"
-        )
+        check = command_line("check table", result.table, catalog=catalog)
+        yield printable(f"Also found in your data: {defects}; to see them: {check}")
     yield _verdict(result, screen)
 
 

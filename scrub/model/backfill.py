@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from scrub.model.build import Method, State
+from scrub.model.command_line import DEFAULT_CATALOG
 
 CANCELLED = "cancelled"
 DROPPED = "dropped"
@@ -27,7 +28,7 @@ class BackfillRequest:
 
     table: str
     indexes: tuple[str, ...]
-    catalog: Path = Path("scrub.yaml")
+    catalog: Path = DEFAULT_CATALOG
     method: Method | None = None  # None: the one that suits the indexes
     parallel: int = 2
     rows_per_second: int | None = None

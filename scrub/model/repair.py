@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from scrub.model.command_line import DEFAULT_CATALOG
 from scrub.model.defect import DefectKind, Value
 from scrub.model.patch import Patch
 from scrub.model.result import RunResult
@@ -129,7 +130,7 @@ class RepairRequest:
     """One `scrub repair table`, as typed."""
 
     table: str
-    catalog: Path = Path("scrub.yaml")
+    catalog: Path = DEFAULT_CATALOG
     indexes: tuple[str, ...] = ()  # empty: all
     kinds: tuple[DefectKind, ...] = ()  # empty: all
     from_file: Path | None = None  # the defects of an earlier result, instead of a new check

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+from scrub.model.command_line import DEFAULT_CATALOG
+
 
 class Engine(StrEnum):
     """Who scans: the task itself (native), or Spark SQL's built-in functions."""
@@ -51,7 +53,7 @@ def parse_as_of(text: str) -> AsOf:
 class CheckRequest:
     """One `scrub check`, as typed; no tables means every table of the catalog."""
 
-    catalog: Path = Path("scrub.yaml")
+    catalog: Path = DEFAULT_CATALOG
     tables: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()  # empty: all
     constraints: tuple[str, ...] = ()  # empty: all

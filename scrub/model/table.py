@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 
 from scrub.model.kv import KvTable
 from scrub.model.types import ColumnType
@@ -140,6 +141,8 @@ class Table:
     time_zone: str = UTC  # that its expressions are evaluated in, by every engine
     line: int = 0
     kv: KvTable | None = None  # set when rows and entries are pairs of bytes
+    # The file that describes it, for commands in messages. Never part of what the table is.
+    catalog: Path | None = field(default=None, compare=False, repr=False)
 
     @property
     def types(self) -> dict[str, ColumnType]:

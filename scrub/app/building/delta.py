@@ -22,6 +22,7 @@ from scrub.model.backfill import (
     BackfillStatus,
 )
 from scrub.model.build import State
+from scrub.model.command_line import backfill_line
 from scrub.model.progress import Progress
 from scrub.stores.base import SessionProvider, no_session
 from scrub.stores.building import Gate, Refused, Unchecked
@@ -147,7 +148,7 @@ class DeltaBuilder(TableBuilder):
                 raise UsageError(
                     f"index {build.index.name} is public: there is no build to cancel",
                     hint="if it is to go: "
-                    f"scrub backfill drop {self.table.name} {build.index.name} --execute",
+                    + backfill_line("drop", self.table, build.index.name, "--execute"),
                 )
         if not builds or any(build.look().progress is State.REVERSED for build in builds):
             raise self._nothing_under_way

@@ -11,6 +11,7 @@ from scrub.catalog.spelling import did_you_mean
 from scrub.errors import UsageError
 from scrub.model.table import Index, Table
 from scrub.stores.base import SessionProvider, no_session
+from scrub.stores.directories import demand_directory
 
 if TYPE_CHECKING:
     from scrub.stores.delta.building import DeltaBuild
@@ -33,6 +34,7 @@ def _require_followable(catalog: Catalog, table: Table) -> None:
         )
     if table.kv is not None:
         raise UsageError(f"table {table.name} is in key-value layout: its indexes cannot follow it")
+    demand_directory(store, catalog.path)
 
 
 def select(path: Path, table: str, indexes: Sequence[str]) -> tuple[Catalog, Table, list[Index]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from scrub.app.building.delta_selection import build_of, select
 from scrub.app.lazy_spark import lazy_session
 from scrub.errors import ScrubError, StoreUnavailable, UsageError
+from scrub.model.command_line import DEFAULT_CATALOG, follow_line
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import SparkOptions
 from scrub.stores.base import SessionProvider
@@ -29,7 +30,7 @@ class FollowRequest:
 
     table: str
     indexes: tuple[str, ...] = ()
-    catalog: Path = Path("scrub.yaml")
+    catalog: Path = DEFAULT_CATALOG
     from_version: int | None = None  # what an index that does not follow yet shows now
 
 
@@ -99,7 +100,7 @@ def _round(
     if request.from_version is not None and not request.indexes:
         raise UsageError(
             "--from is for an index that does not follow yet: name it",
-            hint=f"scrub index follow {table.name} INDEX --from {request.from_version}",
+            hint=f"as in: {follow_line(table, version=str(request.from_version))}",
         )
     done = FollowRound()
     for index in indexes:
@@ -115,7 +116,7 @@ def _round(
         raise UsageError(
             f"no index of {table.name} follows it",
             hint="build one (scrub backfill run), or name one and say which version it shows: "
-            f"scrub index follow {table.name} INDEX --from VERSION",
+            + follow_line(table),
         )
     return done
 

@@ -16,6 +16,7 @@ from scrub.app.building.watch import WATCH_SECONDS, LoadWatch
 from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.backfill import BackfillRequest, BackfillResult, BackfillStatus
 from scrub.model.build import State
+from scrub.model.command_line import backfill_line
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.table import Store, Table
 from scrub.stores.base import SessionProvider
@@ -120,7 +121,7 @@ class PostgresRuns:
             raise StoreUnavailable(
                 f"another process has taken over the build of {', '.join(build.indexes)}, to "
                 "cancel it or to go on with it",
-                hint=f"scrub backfill status {self.table.name} shows what became of it",
+                hint=f"to see what became of it: {backfill_line('status', self.table)}",
             ) from error
         except StoreUnavailable as error:
             raise StoreUnavailable(str(error), hint=self._resume_hint(error.hint)) from error
@@ -129,7 +130,7 @@ class PostgresRuns:
             raise StoreUnavailable(f"PostgreSQL: {server_message(error)}", hint=hint) from error
 
     def _resume_hint(self, before: str | None) -> str:
-        resume = f"what was done stays done: scrub backfill resume {self.table.name}"
+        resume = f"what was done stays done: {backfill_line('resume', self.table)}"
         return f"{before}; {resume}" if before else resume
 
     def _ended(self, place: BuildPlace, entries: Mapping[str, int]) -> list[BackfillStatus]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from scrub.catalog import Catalog
 from scrub.model.backfill import BackfillRequest
+from scrub.model.command_line import backfill_line
 from scrub.model.progress import ProgressListener
 from scrub.model.table import Index, Table
 
@@ -22,4 +23,4 @@ class TableBuilder:
     @property
     def see_status(self) -> str:
         """A hint for whoever asked for a build that is not there."""
-        return f"scrub backfill status {self.table.name} shows what there is"
+        return f"to see what there is: {backfill_line('status', self.table)}"

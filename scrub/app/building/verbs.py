@@ -16,6 +16,7 @@ from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import UsageError
 from scrub.model.backfill import BackfillPlan, BackfillRequest, BackfillResult, BackfillStatus
+from scrub.model.command_line import backfill_line, check_line
 from scrub.model.gate import Judged
 from scrub.model.progress import ProgressListener, ignore_progress
 from scrub.model.request import SparkOptions
@@ -140,8 +141,8 @@ def _builder_of(
     if builder is None:
         raise UsageError(
             f"table {table.name} is in store {store.name} of kind {store.kind}, which is only read",
-            hint="build its indexes with whatever writes it, and gate that with "
-            f"scrub backfill verify {table.name} INDEX",
+            hint="build its indexes with whatever writes it, and gate that with: "
+            + backfill_line("verify", table, "INDEX"),
         )
     return builder(catalog, request, table, indexes, on_progress)
 
@@ -161,7 +162,7 @@ def _indexes_of(table: Table, request: BackfillRequest, all_if_none: bool) -> tu
             raise UsageError(
                 f"index {name} of {table.name} is one of the database's own, which it builds and "
                 "keeps itself",
-                hint=f"scrub check table {table.name} --index {name} checks it",
+                hint=f"to check it: {check_line(table, '--index', name)}",
             )
         if name not in known:
             missing = f"describe it in {request.catalog}, under `indexes:` of {table.name}"

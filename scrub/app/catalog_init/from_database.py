@@ -25,7 +25,7 @@ from scrub.app.catalog_init.from_directory import (
 )
 from scrub.app.catalog_init.key_guesses import KeyGuess
 from scrub.catalog.names import problem_of
-from scrub.catalog.write import ProposedOwnIndex, TableDeclarations, already_there
+from scrub.catalog.write import ProposedOwnIndex, TableDeclarations, demand_place
 from scrub.errors import ScrubError, StoreUnavailable, UsageError, first_line
 from scrub.model.table import Column, Index, Store
 from scrub.redaction import looks_like_connection
@@ -78,8 +78,7 @@ def init_database(
     url: str, catalog: Path, *, schema: str = "public", force: bool = False
 ) -> InitResult:
     """Look at every table of a schema and write what is declared and what was guessed."""
-    if catalog.exists() and not force:
-        raise already_there(catalog)
+    demand_place(catalog, overwrite=force)
     with closing(PostgresStore(Store(name=_STORE, kind="postgres", url=url, schema=schema))) as (
         store
     ):

@@ -19,7 +19,7 @@ from scrub.catalog.write import (
     Proposal,
     ProposedTable,
     TableDeclarations,
-    already_there,
+    demand_place,
     render_catalog,
     write_catalog,
 )
@@ -56,10 +56,13 @@ class Draft:
 
 def init_catalog(directory: Path, catalog: Path, *, force: bool = False) -> InitResult:
     """Look at every table below a directory and write what was found and guessed."""
-    if catalog.exists() and not force:
-        raise already_there(catalog)
     if not directory.is_dir():
-        raise UsageError(f"there is no directory {directory}")
+        what = f"{directory} is no directory" if directory.exists() else None
+        raise UsageError(
+            what or f"there is no directory {directory}",
+            hint="name one that has Delta or Parquet tables in it",
+        )
+    demand_place(catalog, overwrite=force)
     base, locations = locate(directory.resolve())
     locations = [at for at in locations if not is_own(at.relation.rpartition("/")[2], ())]
     if not locations:

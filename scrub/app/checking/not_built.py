@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 
 from scrub.errors import RelationMismatch, RelationMissing
+from scrub.model.command_line import backfill_line
 from scrub.model.table import Index, Table
 
 
@@ -17,11 +18,11 @@ def not_built(
     of_table = kinds[table.store]
     here = of_table == "postgres" and index.store == table.store
     if here or of_table == kinds[index.store] == "delta":
-        hint = f"build it with scrub backfill run {table.name} {index.name} --execute"
+        hint = f"build it with: {backfill_line('run', table, index.name, '--execute')}"
     else:
         hint = "build it with whatever writes the table"
     if choose and len(table.indexes) > 1:
-        hint += ", or choose others with --index"
+        hint += "; or choose others with --index"
     known = {table.relation, *(other.relation for other in table.indexes)}
     if missing.near is not None and missing.near not in known:
         hint = f"{missing.hint} Else {hint}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrub.app.checking.all_defects import DefectListener
 from scrub.app.selection import select_indexes
 from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable, UsageError
+from scrub.model.command_line import check_line
 from scrub.model.defect import Defect
 from scrub.model.plan import NotChecked, OwnIndexPlan
 from scrub.model.progress import Progress, ProgressListener
@@ -98,7 +99,8 @@ def _demand_all(
         raise UsageError(
             f"{table.name}.{index.name} has {outcome.defects:,} defects, and --all-defects writes "
             f"at most {NAMED_MAX:,} of an index of the database itself",
-            hint="build the index again: scrub check shows the statement under What to do",
+            hint="build the index again; to see the statement, under What to do: "
+            + check_line(table),
         )
 
 

@@ -22,6 +22,7 @@ from scrub.errors import (
     StoreUnavailable,
     UsageError,
 )
+from scrub.model.command_line import backfill_line
 from scrub.model.plan import NotChecked
 from scrub.model.relation import RelationFacts
 from scrub.model.request import AsOf, CheckRequest
@@ -133,8 +134,8 @@ class Pins:
         if index.store != table.store or not isinstance(store, KeepingStore):
             return
         upkeep = store.upkeep(table.relation, index.relation)
-        renew = f"scrub backfill renew {table.name} {index.name} --execute"
-        yield from (f"{told}; renew its functions with {renew}" for told in upkeep.to_renew)
+        renew = backfill_line("renew", table, index.name, "--execute")
+        yield from (f"{told}; renew its functions with: {renew}" for told in upkeep.to_renew)
         yield from upkeep.to_check
 
     def _with_the_tables(self, table: Table, index: Index, error: RelationMismatch) -> ScrubError:

@@ -10,35 +10,40 @@ from typing import Any, NoReturn
 
 from scrub.app.repairing.earlier_result import defect_of
 from scrub.errors import UsageError
+from scrub.model.command_line import command_line
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.definition import Definition
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
 _MISTAKES = (KeyError, TypeError, ValueError, AttributeError)
-_AGAIN = "run it again: scrub check database --format jsonl --output FILE"
 _SCHEMA_VERSION = 1
 _CLOCKS_DIFFER = timedelta(minutes=10)
 
 
-def read_run(path: Path) -> RunResult:
+def read_run(path: Path, catalog: Path) -> RunResult:
     """The result in a file of `--format jsonl`; one that is cut off is refused."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not a result of scrub check", hint=_AGAIN) from error
-    return _Reader(path).read(text)
+        raise UsageError(
+            f"{path} is not a result of scrub check", hint=_again(path, catalog)
+        ) from error
+    return _Reader(path, catalog).read(text)
 
 
-def demand_recent(path: Path, result: RunResult, max_age: timedelta, now: datetime) -> None:
+def demand_recent(
+    path: Path, result: RunResult, max_age: timedelta, now: datetime, catalog: Path
+) -> None:
     """Refuse a result that says how things were too long ago."""
     age = now - result.started_at
     if age > max_age:
         raise UsageError(
             f"{path}:1: the result is of {_instant(result)}, which is longer ago than "
             f"{_duration(max_age)} (max_age)",
-            hint=f"{_AGAIN}; `gate: {{max_age: ...}}` in the catalog allows older ones",
+            hint="allow older ones in the catalog, with `gate: {max_age: ...}`; or "
+            + _again(path, catalog),
         )
     if age < -_CLOCKS_DIFFER:
         raise UsageError(
@@ -69,19 +74,25 @@ def demand_definitions(
                 if now is not None
                 else f"{path}:1: the result is of another catalog than {catalog}, which has no "
                 f"table {table}",
-                hint=f"give the catalog that it was made with, or {_AGAIN}",
+                hint=f"give the catalog that it was made with, or {_again(path, catalog)}",
             )
     for outcome in result.tables:
         if outcome.table not in result.definitions:
             raise UsageError(
                 f"{path}:1: the result does not say how table {outcome.table} is defined",
-                hint=_AGAIN,
+                hint=_again(path, catalog),
             )
+
+
+def _again(path: Path, catalog: Path, *more: str) -> str:
+    output = ("--format", "jsonl", "--output", str(path))
+    return "run it again: " + command_line("check database", *output, *more, catalog=catalog)
 
 
 @dataclass(slots=True)
 class _Reader:
     path: Path
+    catalog: Path
     checks: list[tuple[str, str, CheckOutcome]] = field(default_factory=list)
     defects: list[Defect] = field(default_factory=list)
 
@@ -152,7 +163,8 @@ class _Reader:
             self._refuse(last, f"the result is cut off: it holds {held}")
         if max(total, result.defects_total) > shown:
             message = f"the result holds {shown:,} of {result.defects_total:,} defects"
-            hint = f"a gate needs all of them: add --limit {result.defects_total}, and {_AGAIN}"
+            limit = ("--limit", str(result.defects_total))
+            hint = f"a gate needs all of them: {_again(self.path, self.catalog, *limit)}"
             raise UsageError(f"{self.path}:1: {message}", hint=hint)
         return result
 
@@ -168,7 +180,7 @@ class _Reader:
         )
 
     def _refuse(self, line: int, message: str) -> NoReturn:
-        raise UsageError(f"{self.path}:{line}: {message}", hint=_AGAIN)
+        raise UsageError(f"{self.path}:{line}: {message}", hint=_again(self.path, self.catalog))
 
 
 def _outcome(record: Mapping[str, Any]) -> CheckOutcome:

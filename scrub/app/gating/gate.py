@@ -74,7 +74,7 @@ def grounds_of(
     request: GateRequest, catalog: Catalog, tables: Iterable[Table], baseline: Path
 ) -> Grounds:
     """What the files beside the catalog say; a mistake in one of them is an error."""
-    known = read_baseline(baseline)
+    known = read_baseline(baseline, catalog.path)
     if known is None and request.baseline is not None and not request.write_baseline:
         hint = "--write-baseline makes it"
         raise UsageError(f"there is no baseline {baseline}", hint=hint)
@@ -106,10 +106,10 @@ def _earlier(request: GateRequest, catalog: Catalog, tables: Iterable[Table]) ->
             f"--from takes the result in {path} as it is, so no option of a check applies",
             hint="only --limit, --redact, and options of the gate and of the report can be given",
         )
-    result = read_run(path)
+    result = read_run(path, catalog.path)
     definitions = {name: definition_of(table) for name, table in catalog.tables.items()}
     demand_definitions(path, result, definitions, catalog.path)
-    demand_recent(path, result, catalog.gate.max_age, datetime.now(UTC))
+    demand_recent(path, result, catalog.gate.max_age, datetime.now(UTC), catalog.path)
     names = {table.name for table in tables}
     return replace(
         result,

@@ -16,6 +16,7 @@ from scrub.app.stored_types import with_stored_types
 from scrub.catalog import Catalog, load_catalog
 from scrub.catalog.spelling import did_you_mean
 from scrub.errors import NotRepairable, UsageError
+from scrub.model.command_line import command_line
 from scrub.model.journal import JournalRecord, RememberedRun, RunRecord, UndoneChange, UndoReport
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.table import Table
@@ -113,7 +114,8 @@ class _Found:
         if self.record.undoes is not None:
             raise UsageError(
                 f"run {self.record.run} is itself an undo, of run {self.record.undoes}",
-                hint=f"to have it repaired again: scrub repair table {self.record.table}",
+                hint="to have it repaired again: "
+                + command_line("repair table", self.record.table, catalog=self.table.catalog),
             )
         records = self.store.journal(self.record.run)
         left = [record for record in records if record.undone_by is None]

@@ -11,6 +11,7 @@ from scrub.errors import NotRepairable
 from scrub.model.result import RunResult
 from scrub.model.table import Store, Table
 from scrub.stores.base import SessionProvider
+from scrub.stores.directories import demand_directory
 from scrub.stores.repairing import RepairingStore
 
 _REPAIRED_KINDS = ("postgres", "delta")
@@ -77,6 +78,8 @@ def open_repairs(catalog: Catalog, table: Table, session: SessionProvider) -> Cl
             "have the system that owns the pairs write them again",
         )
     store = _store_of(catalog, table)
+    if store.kind == "delta":
+        demand_directory(store, catalog.path)
     match store.kind, table.kv is not None:
         case "postgres", False:
             from scrub.stores.postgres.repairs.recovery import RecoveringPostgres

@@ -16,6 +16,7 @@ from scrub.app.selftest_and_demo.scratch import scratch_directory
 from scrub.app.selftest_and_demo.table_copy import TableCopy
 from scrub.app.selftest_and_demo.verdicts import EngineReport, Trial, trials, unexpected
 from scrub.catalog import Catalog, load_catalog
+from scrub.model.command_line import DEFAULT_CATALOG
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, Engine, SparkOptions
 from scrub.model.result import RunResult
@@ -54,7 +55,7 @@ class SelfTestResult:
 def run_selftest(
     table: str,
     *,
-    catalog: Path = Path("scrub.yaml"),
+    catalog: Path = DEFAULT_CATALOG,
     rows: int,
     keep: Path | None = None,
     spark: "SparkSession | None" = None,

@@ -12,6 +12,7 @@ import pyarrow.fs as pafs
 
 from scrub.errors import RelationMismatch, StoreUnavailable, UsageError, first_line
 from scrub.model.build import State
+from scrub.model.command_line import backfill_line, follow_line
 from scrub.model.table import Index, Table
 from scrub.stores.base import SessionProvider
 from scrub.stores.building import Clash
@@ -205,21 +206,20 @@ class DeltaBuild:
             raise UsageError(
                 f"index {self.index.name}: the relation {self.index.relation} already exists, "
                 "and scrub did not build it",
-                hint=f"have it follow (scrub index follow {self.table.name} {self.index.name} "
-                "--from VERSION), or remove it",
+                hint=f"remove it, or have it follow: {follow_line(self.table, self.index.name)}",
             )
         if found.state is BuildState.REMOVING:
             raise RelationMismatch(
                 f"index {self.index.name} ({self.index.relation}) is being removed",
                 hint="cancel it again, until it is gone: "
-                f"scrub backfill cancel {self.table.name} {self.index.name} --execute",
+                + backfill_line("cancel", self.table, self.index.name, "--execute"),
             )
         if found.state is BuildState.PUBLIC:
+            verify = backfill_line("verify", self.table, self.index.name)
+            drop = backfill_line("drop", self.table, self.index.name, "--execute")
             raise RelationMismatch(
                 f"index {self.index.name} ({self.index.relation}) is built and public",
-                hint=f"check it with scrub backfill verify {self.table.name} {self.index.name}; to "
-                "rebuild it, first remove it with "
-                f"scrub backfill drop {self.table.name} {self.index.name} --execute",
+                hint=f"check it with: {verify}; to rebuild it, first remove it with: {drop}",
             )
 
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 from scrub.errors import RelationMismatch
+from scrub.model.command_line import follow_line
 from scrub.model.entry_shape import EntryShape
 from scrub.model.index_shape import shape_of
 from scrub.model.table import Index, Table
@@ -114,7 +115,7 @@ class Follower:
                 f"index {self.index.name} ({self.index.relation}) does not follow "
                 f"{self.table.relation}: no commit of it says which version it shows",
                 hint="build it, or say which version it shows now: "
-                f"scrub index follow {self.table.name} {self.index.name} --from VERSION",
+                + follow_line(self.table, self.index.name),
             )
         return version
 

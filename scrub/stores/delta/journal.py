@@ -22,12 +22,12 @@ from scrub.model.types import ColumnType, TypeName
 from scrub.stores.delta.commit import until_committed
 from scrub.stores.delta.entries import EntriesInFiles, entry_schema, find_entries
 from scrub.stores.delta.files import NewFiles
+from scrub.stores.delta.journal_names import JOURNAL
 from scrub.stores.delta.log import list_log, openable
 from scrub.stores.delta.snapshot import DeltaSnapshot, open_snapshot
 from scrub.stores.entry_states import shape_by
 from scrub.stores.locations import is_local, join
 
-JOURNAL = "scrub_journal"
 _STRING = ColumnType(TypeName.STRING)
 _COLUMNS = (
     Column(name="run", type=_STRING),

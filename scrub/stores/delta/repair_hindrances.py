@@ -49,7 +49,7 @@ def require_staying(snapshot: DeltaSnapshot) -> None:
     if state is not BuildState.PUBLIC:
         raise RelationMismatch(
             f"Delta table {snapshot.relation} is {state}: it is not repaired until that is over",
-            hint="let the build end, or cancel it: scrub backfill status TABLE shows it",
+            hint="let the build end, or cancel it; scrub backfill status shows it",
         )
 
 

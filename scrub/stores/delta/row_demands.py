@@ -11,6 +11,7 @@ from typing import Protocol
 
 from scrub.codec.json_values import to_table
 from scrub.errors import RelationMismatch, UsageError
+from scrub.model.command_line import follow_line
 from scrub.model.entry_shape import EntryShape
 from scrub.model.index_shape import shape_of
 from scrub.model.repair import Action
@@ -54,7 +55,7 @@ def entries_without_spark(table: Table, index: Index) -> RowEntries:
         texts = ", ".join(f"'{text}'" for text in index.expressions)
         raise UsageError(
             f"index {index.name} is not repaired: only Spark can evaluate {texts}",
-            hint="rebuild the index: scrub backfill",
+            hint="rebuild the index: drop it, and build it again with scrub backfill",
         )
     return made
 
@@ -92,6 +93,6 @@ def _version_shown(snapshot: DeltaSnapshot, table: Table, index: Index) -> int |
             f"index {index.name} is not repaired: it reflects the table with a lag that only a "
             "check resolves",
             hint="name the version (reflects: {version: N}), or have the index follow: "
-            f"scrub index follow {table.name} {index.name} --from VERSION",
+            + follow_line(table, index.name),
         )
     return index.reflects.version

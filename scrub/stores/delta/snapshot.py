@@ -108,8 +108,7 @@ def open_snapshot(
         except TableNotFoundError as error:
             raise RelationMissing(
                 f"there is no Delta table {relation} in {root}",
-                hint="an index that is not there yet must be built: "
-                "scrub backfill run TABLE INDEX --execute",
+                hint="an index that is not there yet must be built first, with scrub backfill run",
             ) from error
         except (DeltaError, OSError, ValueError) as error:
             raise StoreUnavailable(f"Delta log of {relation}: {first_line(error)}") from error

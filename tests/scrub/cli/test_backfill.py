@@ -184,12 +184,12 @@ def test_a_preview_for_programs(scrub: Scrub, capsys: pytest.CaptureFixture[str]
         ("status orders by_mail", ["no index by_mail of orders", "by_email"]),
         (
             "resume orders",
-            ["no build of any index of table orders is under way", "backfill status orders shows"],
+            ["no build of any index of table orders is under way", "scrub backfill status orders"],
         ),
         ("cancel orders --execute", ["no build of any index of table orders is under way"]),
         ("adjust orders --pause", ["no build of any index of table orders is under way"]),
         ("drop orders by_email --execute", ["was not built by scrub, or is not public"]),
-        ("run orders", ["Missing argument 'INDEX...'"]),
+        ("run orders", ["scrub backfill run needs INDEX", "TABLE INDEX..."]),
         ("adjust orders", ["--rows-per-second, --pause or --go-on"]),
         ("adjust orders --pause --go-on", ["--pause and --go-on exclude each other"]),
         ("run orders by_email --rows-per-second 0", ["0 is not in the range x>=1"]),
@@ -248,7 +248,7 @@ def test_a_preview_refuses_what_would_be_refused(
     assert scrub(command) == 2
     preview = capsys.readouterr()
     assert preview.out == ""
-    assert "hint: scrub backfill status orders shows what there is" in preview.err
+    assert "hint: to see what there is: scrub backfill status orders" in preview.err
     assert refusal_of(scrub, capsys, f"{command} --execute") == preview.err
 
 
@@ -442,7 +442,7 @@ def test_index_and_functions_belong_to_the_role_that_is_named(
 
 
 NOT_BUILT = "index by_email of table orders is not there: there is no relation"
-TO_BUILD = "build it with scrub backfill run orders by_email --execute"
+TO_BUILD = "build it with: scrub backfill run orders by_email --execute"
 
 
 def half_built(shop: Database, directory: Path) -> None:
@@ -459,7 +459,7 @@ def test_an_index_that_is_not_built_yet_cannot_be_verified(
     assert main.run(command) == 2
     errors = capsys.readouterr().err
     assert f"error: {NOT_BUILT}" in errors
-    assert f"hint: {TO_BUILD}\n" in errors
+    assert f"hint: {TO_BUILD} --catalog {catalog}\n" in errors
 
 
 @pytest.mark.spark
@@ -474,7 +474,7 @@ def test_an_index_that_is_not_built_yet_costs_no_other_its_check(
     assert ended.value.code == 3
     told = capsys.readouterr().out
     assert NOT_BUILT in told
-    assert f"{TO_BUILD}, or choose others with --index" in told
+    assert f"{TO_BUILD} --catalog {catalog}; or choose others with --index" in told
 
 
 def test_a_second_run_is_told_who_runs(
@@ -611,7 +611,7 @@ def test_who_interrupts_is_told_what_is_left(
     verb, *_ = command.split()
     monkeypatch.setattr(f"scrub.app.building.verbs.{verb}_backfill", interrupted)
     assert scrub(command) == 130
-    assert "scrub backfill status orders shows how to continue" in capsys.readouterr().err
+    assert "to see how to continue: scrub backfill status orders" in capsys.readouterr().err
 
 
 def test_an_index_that_cannot_be_reached_is_not_verified(

@@ -192,9 +192,7 @@ def test_a_where_on_the_command_line_that_means_nothing(
 @pytest.mark.parametrize("option", ["--output", "--all-defects"])
 def test_a_result_into_a_folder_that_is_not_there(option: str, lake: Path) -> None:
     error = refused(lake, "database", option, "no/such/result.txt")
-    assert error[-1] == (
-        f"Error: Invalid value for '{option}': the folder 'no/such' does not exist"
-    )
+    assert error == [f"error: {option}: the folder 'no/such' does not exist"]
 
 
 def test_the_native_engine_where_an_expression_needs_spark(lake: Path) -> None:

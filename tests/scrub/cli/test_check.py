@@ -109,7 +109,7 @@ def test_a_time_without_a_zone_is_utc(app: SimpleNamespace) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--checks index,fysical", "no check 'fysical'; there is: index, physical"),
+        ("--checks index,fysical", "there is no check fysical\nhint: did you mean physical?"),
         ("--as-of by_email=yesterday", "neither a version"),
         ("--settle -1", "not a duration"),
         ("--settle nan", "not a duration"),

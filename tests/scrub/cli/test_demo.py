@@ -125,7 +125,11 @@ UNTRIED = replace(
         (
             PASSED,
             0,
-            ["a sample of 100 of 1,000 rows", "3 defects (scrub check table orders", "passed"],
+            [
+                "a sample of 100 of 1,000 rows",
+                "3 defects; to see them: scrub check table orders",
+                "passed",
+            ],
         ),
         (
             MISSED,

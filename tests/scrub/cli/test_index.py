@@ -50,7 +50,8 @@ def test_an_index_that_was_not_right_exits_with_1(
     DeltaTable(str(ground.root / "orders__by_customer")).delete("id = 1")
     ground.table.delete("id = 1")
     assert follow(ground, "orders", "by_customer") == 1
-    assert "1 entries to be deleted were not there: run scrub check" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "1 entries to be deleted were not there; to check the index: scrub check table" in told
 
 
 def test_an_index_that_cannot_be_followed_exits_with_3(

@@ -2,6 +2,7 @@
 """The error boundary and the lazy list of commands."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -85,7 +86,7 @@ def test_usage_errors_are_2_and_on_stderr(arguments: list[str], capsys) -> None:
     assert main.run(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "Error:" in captured.err
+    assert re.fullmatch(r"error: .+\nhint: .+\n", captured.err)
 
 
 def test_a_scrub_error_shows_its_message_and_hint(run_failing, capsys) -> None:

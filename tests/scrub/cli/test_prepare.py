@@ -77,9 +77,21 @@ def test_without_java_it_says_so_and_leaves_nothing(
     archives: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(archives))
-    monkeypatch.setenv("JAVA_HOME", str(archives))
-    with pytest.raises(SparkUnavailable, match="no java was found"):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(SparkUnavailable, match="no java was found on PATH"):
         prepare.prepare()
+    assert not archives.exists()
+
+
+def test_a_wrong_java_home_is_named_before_anything_starts(
+    archives: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nope")
+    assert run(["prepare"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: JAVA_HOME is /nope, and there is no bin/java in it",
+        "hint: let it name the folder of a Java 17 or newer, or unset it to use the java on PATH",
+    ]
     assert not archives.exists()
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.build import Method, State, duties_in
+from scrub.model.command_line import backfill_line
 from scrub.model.table import Index, Table
 from scrub.stores.postgres.briefly import Brief, briefly, patience
 from scrub.stores.postgres.building.builds import Builds
@@ -177,16 +178,16 @@ def _demand_absent(connection: Connection, table: Table, entry: EntrySql) -> Non
     row = connection.execute("SELECT to_regclass(%s)", (entry.relation,)).fetchone()
     if row is None or row[0] is None:
         return demand_free(connection, entry)
-    verify = f"scrub backfill verify {table.name} {entry.index}"
+    verify = backfill_line("verify", table, entry.index)
     if _is_built(connection, table, entry):
+        drop = backfill_line("drop", table, entry.index, "--execute")
         raise UsageError(
             f"index {entry.index} of table {table.name} is already built and public",
-            hint=f"check it with {verify}; to rebuild it, first remove it with "
-            f"scrub backfill drop {table.name} {entry.index} --execute",
+            hint=f"check it with: {verify}; to rebuild it, first remove it with: {drop}",
         )
     raise UsageError(
         f"index {entry.index}: a relation {entry.relation} already exists",
-        hint=f"if it is this index, check it with {verify}; else rename or drop {entry.relation}",
+        hint=f"if it is this index, check it with: {verify}; else rename or drop {entry.relation}",
     )
 
 

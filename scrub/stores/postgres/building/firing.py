@@ -15,8 +15,10 @@ followed, such as a column that is gone, is an error that says so and what to do
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from scrub.model.command_line import command_line
 from scrub.stores.postgres.connections import SEARCH_PATH
 from scrub.stores.postgres.entry_parts import SourceColumn
 from scrub.stores.postgres.entry_sql import EntrySql
@@ -205,7 +207,7 @@ class Firing:
         return refused(
             f"pg_catalog.concat({told})",
             "Drop this trigger. If the relation is the same table, recreated, run:  "
-            f"{self._command('renew')}",
+            f"{_command('renew', self.entry)}",
         )
 
     @property
@@ -215,7 +217,8 @@ class Firing:
             f"pg_catalog.concat({kept}, ' ', own::pg_catalog.regclass, "
             "' cannot be kept any more: ', problem)",
             "Correct the catalog of scrub, if it is the description that has to follow, and run: "
-            f"{self._command('renew')}; else remove the index with: {self._command('drop')}",
+            f"{_command('renew', self.entry)}; else remove the index with: "
+            + _command("drop", self.entry),
         )
 
     @property
@@ -228,8 +231,17 @@ class Firing:
             "functions BYPASSRLS",
         )
 
-    def _command(self, verb: str) -> str:
-        return f"scrub backfill {verb} {self.entry.table_name} {self.entry.index} --execute"
+
+def _command(verb: str, entry: EntrySql, catalog: Path | None = None) -> str:
+    """A command for an index; whom the database tells of it has a catalog elsewhere, or none."""
+    named = (entry.table_name, entry.index)
+    return command_line(f"backfill {verb}", *named, "--execute", catalog=catalog)
+
+
+def build_again(entry: EntrySql, catalog: Path | None = None) -> str:
+    """What to do about an index that its table has grown out of."""
+    drop, run = (_command(verb, entry, catalog) for verb in ("drop", "run"))
+    return f"build the index again: {drop}, then {run}"
 
 
 def refused(message: str, hint: str) -> str:

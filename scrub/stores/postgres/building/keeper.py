@@ -21,7 +21,13 @@ from functools import partial
 
 from scrub.model.build import Duties, Duty
 from scrub.model.entry_shape import MARK
-from scrub.stores.postgres.building.firing import MAY_READ, Firing, refused, trigger_function
+from scrub.stores.postgres.building.firing import (
+    MAY_READ,
+    Firing,
+    build_again,
+    refused,
+    trigger_function,
+)
 from scrub.stores.postgres.building.row_reading import RowReading
 from scrub.stores.postgres.entry_parts import Arbiter, EntryPart
 from scrub.stores.postgres.entry_sql import EntrySql
@@ -131,11 +137,7 @@ def _putting(reading: RowReading, puts: str, last: Sequence[str], next_: Sequenc
 def _demand_known(entry: EntrySql) -> str:
     """A column that was NOT NULL when the index was built may have lost that since."""
     known = [part for part in entry.indexed + entry.suffix if not part.nullable]
-    named = f"{entry.table_name} {entry.index} --execute"
-    hint = (
-        "The column was NOT NULL when the index was built; build it again: scrub backfill drop "
-        f"{named}, then scrub backfill run {named}"
-    )
+    hint = f"The column was NOT NULL when the index was built; {build_again(entry)}"
     message = literal(f"scrub: index {entry.index} has no place for NULL in an indexed column")
     return f"""IF {" OR ".join(f"n.{part.name} IS NULL" for part in known) or "false"} THEN
             {refused(message, hint)}

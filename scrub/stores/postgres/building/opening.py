@@ -15,6 +15,7 @@ import psycopg
 
 from scrub.errors import StoreUnavailable, UsageError
 from scrub.model.build import Method, State
+from scrub.model.command_line import backfill_line
 from scrub.model.table import Index, Store, Table
 from scrub.stores.building import Blocker
 from scrub.stores.postgres.blocking import writers_of
@@ -82,7 +83,8 @@ class PostgresBuilds:
             raise UsageError(
                 f"table {table.name}: a build of {', '.join(other.indexes)} is under way "
                 f"({other.state})",
-                hint=f"scrub backfill resume {table.name}, or scrub backfill cancel {table.name}",
+                hint=f"go on with it: {backfill_line('resume', table)}; or reverse it: "
+                + backfill_line("cancel", table, "--execute"),
             )
 
     def rehearse(
@@ -170,7 +172,7 @@ class PostgresBuilds:
         raise StoreUnavailable(
             f"another process runs a build of table {table.name}: "
             + (self.holder(table) or "it has just begun"),
-            hint=f"look at it with scrub backfill status {table.name}",
+            hint=f"look at it with: {backfill_line('status', table)}",
         )
 
     def standing(self, table: Table, record: Build) -> list[Standing]:
@@ -185,13 +187,13 @@ class PostgresBuilds:
         self.hold(table)
         relation = find_relation(self.connection, self.schema, table.relation)
         for entry in self.entries(table, indexes):
-            renew(self.connection, relation, entry, owner)
+            renew(self.connection, relation, entry, owner, table.catalog)
 
     def rehearse_renewal(self, table: Table, indexes: Sequence[Index], owner: str | None) -> None:
         """Refuse what `renew` would; nothing is changed."""
         relation = find_relation(self.connection, self.schema, table.relation)
         for entry in self.entries(table, indexes):
-            demand_renewable(self.connection, relation, entry, owner)
+            demand_renewable(self.connection, relation, entry, owner, table.catalog)
 
     def published(self, first: Build, entries: Mapping[str, int]) -> dict[str, Build]:
         """The records of indexes that one build has published, each with its own counts."""

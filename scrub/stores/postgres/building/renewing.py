@@ -6,11 +6,12 @@ then the columns of the index table are renamed with them, while writers are kep
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from scrub.errors import UsageError
 from scrub.model.build import Duties, Duty
 from scrub.stores.postgres.briefly import briefly, patience
-from scrub.stores.postgres.building.firing import note_in
+from scrub.stores.postgres.building.firing import build_again, note_in
 from scrub.stores.postgres.building.functions import making
 from scrub.stores.postgres.building.ownership import demand_able, giving, owner_of
 from scrub.stores.postgres.connections import Connection
@@ -26,11 +27,15 @@ _SOURCE = """
 
 
 def renew(
-    connection: Connection, relation: ServerRelation, entry: EntrySql, owner: str | None = None
+    connection: Connection,
+    relation: ServerRelation,
+    entry: EntrySql,
+    owner: str | None = None,
+    catalog: Path | None = None,
 ) -> None:
     """Replace both functions, close them to others, and give them to the owner."""
     owner = owner or owner_of(connection, relation.oid)
-    renames = demand_renewable(connection, relation, entry, owner)
+    renames = demand_renewable(connection, relation, entry, owner, catalog)
     with briefly(connection, patience(connection)) as brief:
         if renames:
             # No writer may be in the middle of a function that knows the old names.
@@ -42,7 +47,11 @@ def renew(
 
 
 def demand_renewable(
-    connection: Connection, relation: ServerRelation, entry: EntrySql, owner: str | None
+    connection: Connection,
+    relation: ServerRelation,
+    entry: EntrySql,
+    owner: str | None,
+    catalog: Path | None = None,
 ) -> tuple[tuple[str, str], ...]:
     """Columns of the index table to be renamed, as columns of the table were; changes nothing.
 
@@ -55,8 +64,7 @@ def demand_renewable(
     if missing := absent - {new for _, new in renames}:
         raise UsageError(
             f"index {entry.index}: {entry.relation} has no column {', '.join(sorted(missing))}",
-            hint="correct the catalog, or build the index again: scrub backfill drop "
-            f"{entry.table_name} {entry.index} --execute, then run",
+            hint=f"correct the catalog, or {build_again(entry, catalog)}",
         )
     return renames
 

@@ -9,7 +9,7 @@ since. Both present the row under the old names, in the old types: so expression
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrub.stores.postgres.building.firing import refused
+from scrub.stores.postgres.building.firing import build_again, refused
 from scrub.stores.postgres.entry_sql import EntrySql
 from scrub.stores.postgres.quoting import identifier, literal
 
@@ -119,11 +119,7 @@ class RowReading:
 
     @property
     def _rebuild_hint(self) -> str:
-        named = f"{self.entry.table_name} {self.entry.index} --execute"
-        return (
-            f"A column of the table was made wider; build the index again: scrub backfill drop "
-            f"{named}, then scrub backfill run {named}"
-        )
+        return f"A column of the table was made wider; {build_again(self.entry)}"
 
 
 def as_text(sql: str) -> str:

@@ -425,7 +425,7 @@ def test_nothing_found_is_said(lake: Path) -> None:
     lake.mkdir()
     with pytest.raises(UsageError, match="no Delta or Parquet table below"):
         init_catalog(lake, lake / "scrub.yaml")
-    with pytest.raises(UsageError, match="there is no directory"):
+    with pytest.raises(UsageError, match=r"there is no directory"):
         init_catalog(lake / "nowhere", lake / "scrub.yaml")
     (lake / "broken.parquet").write_bytes(b"not parquet")
     with pytest.raises(UsageError, match="can be described"):
@@ -439,7 +439,7 @@ def test_an_existing_catalog_is_kept_unless_forced(lake: Path) -> None:
     path.write_text("mine")
     with pytest.raises(UsageError, match="already") as error:
         init_catalog(lake, path)
-    assert error.value.hint == "--force overwrites it"
+    assert error.value.hint == "--force overwrites it; --catalog FILE writes another file"
     assert path.read_text() == "mine"
     init_catalog(lake, path, force=True)
     assert set(load_catalog(path).tables) == {"orders"}
@@ -448,8 +448,21 @@ def test_an_existing_catalog_is_kept_unless_forced(lake: Path) -> None:
 
 def test_a_catalog_that_cannot_be_written_says_so(lake: Path) -> None:
     delta(lake, "orders", ORDERS)
-    with pytest.raises(UsageError, match="cannot write"):
+    with pytest.raises(UsageError, match=r"there is no directory .*nowhere for the catalog"):
         init_catalog(lake, lake.parent / "nowhere" / "scrub.yaml")
+    with pytest.raises(UsageError, match="cannot write"):
+        init_catalog(lake, Path("/proc/scrub.yaml"))
+
+
+def test_a_wrong_directory_is_named_though_the_catalog_exists_too(lake: Path) -> None:
+    path = lake.parent / "scrub.yaml"
+    path.write_text("mine")
+    with pytest.raises(UsageError, match=r"there is no directory .*nowhere") as missing:
+        init_catalog(lake / "nowhere", path)
+    with pytest.raises(UsageError, match=r"scrub\.yaml is no directory") as a_file:
+        init_catalog(path, path)
+    for told in (missing.value, a_file.value):
+        assert told.hint == "name one that has Delta or Parquet tables in it"
 
 
 def test_a_catalog_elsewhere_names_the_whole_path(lake: Path, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str | None, str]] = {
     "merged by git": (
         edited(lambda lines: [*lines, lines[-1].replace(lines[-1][8:24], "f" * 16)]),
         ":8: the baseline was merged or edited: it holds 6 of 5 defects",
-        "makes every defect known that is there now",
+        "make all defects known that are there now",
     ),
     "without its last line break": (
         edited(lambda lines: [*lines[:-1], lines[-1].rstrip("\n")]),
@@ -126,7 +126,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str | None, str]] = {
     "a merge conflict": (
         edited(lambda lines: [*lines[:2], CONFLICT[0], lines[2], *CONFLICT[1:], *lines[3:]]),
         ":3: a merge conflict is left in the baseline",
-        "take the file of one side, and run scrub gate --write-baseline",
+        "take the file of one side, and make all defects known",
     ),
     "a conflict in the header": (
         edited(lambda lines: [CONFLICT[0], *lines]),
