@@ -126,8 +126,8 @@ def _fold_column(array: pa.Array, salt: Salt, before: RowDigests) -> RowDigests:
     tags = [np.uint64(tag % _WORD) for tag in salt.null_tags]
     running = (*tags, before.first, before.second, after.first, after.second)
     if pa.types.is_dictionary(array.type):
-        codes = array.indices
-        numbers = _buffer(codes, 1, codes.type.to_pandas_dtype())
+        codes = array.indices.cast(pa.int32())
+        numbers = _buffer(codes, 1, np.int32)
         words = _text_words(array.dictionary, salt)
         xxh64.fold_codes(numbers, *words, _validity(codes), codes.offset, *running)
     elif _is_text(array.type) or _is_wide_decimal(array.type):

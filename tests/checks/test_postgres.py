@@ -13,7 +13,7 @@ import pytest
 import yaml
 from deltalake import write_deltalake
 
-from scrub.app.checking.tables import check
+from scrub.app import check
 from scrub.model.result import RunResult, Status
 from tests.postgres_server import Database
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from psycopg import conninfo
 
-from scrub.app.checking.tables import check
+from scrub.app import check
 from scrub.model.result import Status
 from tests.postgres_server import Database
 

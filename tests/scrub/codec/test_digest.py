@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrub.codec import xxh64 as loops_of_digests
 from scrub.codec.digest import (
     RowDigests,
     Salt,
@@ -137,6 +138,25 @@ def test_dictionaries_and_slices_make_no_difference(values: list[str | None], cu
 )
 def test_equal_values_have_equal_digests(one: pa.Array, other: pa.Array) -> None:
     assert digests(one) == digests(other)
+
+
+def test_numbers_of_any_width_stand_for_a_dictionary_s_values() -> None:
+    plain = pa.array(["a", None, "b", "a"])
+    for width in (pa.int8(), pa.uint16(), pa.int32(), pa.int64()):
+        encoded = plain.dictionary_encode().cast(pa.dictionary(width, pa.string()))
+        assert digests(encoded) == digests(plain)
+
+
+def test_loops_are_compiled_when_they_are_imported_and_never_again() -> None:
+    """Arrow's buffers may be read-only, and begin where no number should: one loop reads all."""
+    loops = [loop for loop in vars(loops_of_digests).values() if hasattr(loop, "disable_compile")]
+    fixed = [loop for loop in loops if not loop._can_compile]
+    assert len(fixed) == 6
+    assert all(len(loop.signatures) == 1 for loop in fixed)
+    numbers = np.arange(4, dtype=np.int64)
+    octets = b"\0" + numbers.tobytes()
+    shifted = pa.Array.from_buffers(pa.int64(), 4, [None, pa.py_buffer(octets).slice(1)])
+    assert digests(shifted) == digests(pa.array(numbers))
 
 
 def total(rows: list[tuple[Any, ...]], types: list[pa.DataType]) -> tuple[int, int]:

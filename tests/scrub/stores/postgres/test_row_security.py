@@ -9,7 +9,7 @@ import pytest
 import yaml
 from psycopg import conninfo
 
-from scrub.app.checking.tables import check
+from scrub.app import check
 from scrub.errors import StoreUnavailable
 from scrub.model.result import CheckOutcome, Status
 from scrub.model.table import Column

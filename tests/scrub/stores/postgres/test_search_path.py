@@ -11,7 +11,7 @@ import yaml
 from psycopg import conninfo
 
 from reports import as_json, as_text
-from scrub.app.checking.tables import check, explain_check
+from scrub.app import check, explain_check
 from scrub.errors import RelationMismatch
 from scrub.model.request import CheckRequest
 from scrub.model.result import Status
