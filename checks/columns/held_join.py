@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from checks.columns.difference_kinds import kinds_of
+from checks.held_columns import column_of_bytes, with_one_zero
 from checks.named_defects import HeldDefect
 from scrub.codec.arrow_text import text_of
 from scrub.model.table import Index, Table
@@ -50,15 +50,15 @@ class HeldEntries:
 
     def __init__(self, entries: pa.Table, index: Index, types: Sequence[ColumnType]) -> None:
         self.types = types
-        self.columns = [_comparable_column(column) for column in entries.columns]
+        self.columns = [with_one_zero(column) for column in entries.columns]
         self.identifying = len(index.key) + len(index.suffix)
         self.places = {column.name: place for place, column in enumerate(index.entry)}
 
     def groups(self) -> _Groups:
         """What there is of each identity."""
         found: _Groups = {}
-        rows = comparable(pa.table(dict(enumerate_names(self.columns)))) if self.columns else []
-        for number, row in enumerate(rows):
+        by_position = {str(place): column_of_bytes(c) for place, c in enumerate(self.columns)}
+        for number, row in enumerate(comparable(pa.table(by_position))):
             identity, stored = row[: self.identifying], row[self.identifying :]
             group = found.setdefault(identity, _Group(Counter(), {}))
             group.copies[stored] += 1
@@ -68,14 +68,6 @@ class HeldEntries:
     def texts(self, row: int, places: Sequence[int]) -> list[str | None]:
         """Some values of a row as canonical texts."""
         return [text_of(self.columns[place][row], self.types[place]) for place in places]
-
-
-def enumerate_names(columns: Sequence[pa.ChunkedArray]) -> Iterator[tuple[str, pa.ChunkedArray]]:
-    """Columns by position: two of an index may have one name on neither side."""
-    for number, column in enumerate(columns):
-        # Bytes, since not every string is UTF-8.
-        of_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        yield str(number), column.cast(pa.binary()) if of_text else column
 
 
 def differences(
@@ -120,13 +112,6 @@ def _shown(
     variants = group.variants
     chosen = next((one for one in variants if one not in other.copies), variants[0])
     return side.texts(group.row_of[chosen], stored)
-
-
-def _comparable_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values with one zero: equal values are told alike."""
-    if pa.types.is_dictionary(column.type):
-        column = pc.cast(column, column.type.value_type)
-    return pc.add(column, 0.0).cast(column.type) if pa.types.is_floating(column.type) else column
 
 
 def _in_order(values: Values) -> tuple[tuple[bool, Any], ...]:

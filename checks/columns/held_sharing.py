@@ -15,6 +15,7 @@ from checks.keys.split_rows import Key, SplitRows
 from checks.named_defects import HeldDefect
 from checks.numbering import Relation, Slot
 from checks.parts import Part
+from checks.scan_spec import entry_type
 from checks.table_look import RowChoice
 from scrub.catalog.expressions import columns_used
 from scrub.catalog.native_terms import native_conditions
@@ -54,7 +55,7 @@ def entries_sharing(slot: Slot, entries: pa.Table, names: Sequence[str]) -> Iter
     place = {column.name: name for column, name in zip(index.entry, names, strict=True)}
     columns = {f"k{n}": entries.column(place[c.name]) for n, c in enumerate(index.key)}
     columns |= {f"p{n}": entries.column(place[name]) for n, name in enumerate(table.primary_key)}
-    key = tuple(_as_column(column.name, column.type) for column in index.key)
+    key = tuple(Column(name=column.name, type=entry_type(column)) for column in index.key)
     primary_key = tuple(map(table.column, table.primary_key))
     yield from _as_defects(slot, sharing(pa.table(columns), key, primary_key))
 
@@ -76,10 +77,6 @@ def _rows_with_entries(slot: Slot) -> RowChoice | None:
     names = {name: None for text in texts for name in columns_used(text, table.types)}
     names |= {column.source: None for column in slot.index.key}
     return RowChoice(conditions=conditions, columns=tuple(map(table.column, names)))
-
-
-def _as_column(name: str, of_type: object) -> Column:
-    return Column(name=name, type=of_type)  # type: ignore[arg-type]
 
 
 def _as_defects(slot: Slot, named: "Sequence[Named] | Iterator[Named]") -> Iterator[HeldDefect]:

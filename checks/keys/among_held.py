@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from checks.held_columns import column_of_bytes, with_one_zero
 from checks.keys.split_rows import Key
 from scrub.codec.arrow_text import text_of
 from scrub.stores.entry_states import Values, comparable
@@ -64,40 +64,30 @@ def unmatched(
     for row, of_key in enumerate(_values(child, "k", key)):
         if None not in of_key and of_key not in parents:
             yield {
-                "primary_key": [
-                    text_of(child.column(f"p{n}")[row], column.type)
-                    for n, column in enumerate(primary_key)
-                ],
-                "key": [
-                    text_of(child.column(f"k{n}")[row], column.type) for n, column in enumerate(key)
-                ],
+                "primary_key": _as_stored(child, "p", primary_key, row),
+                "key": _as_stored(child, "k", key, row),
                 "copies": 1,
             }
 
 
 def _values(rows: pa.Table, prefix: str, key: Key) -> list[Values]:
     """Keys that are equal when checks call them equal, whatever the width of their integers."""
-    columns = {}
-    for number in range(len(key)):
-        column = rows.column(f"{prefix}{number}")
-        of_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        # Bytes, since not every string is UTF-8.
-        columns[str(number)] = column.cast(pa.binary()) if of_text else column
-    if not columns:
-        return [()] * rows.num_rows
-    return comparable(pa.table(columns))
+    columns = {str(n): column_of_bytes(rows.column(f"{prefix}{n}")) for n in range(len(key))}
+    return comparable(pa.table(columns)) if columns else [()] * rows.num_rows
 
 
 def _texts(rows: pa.Table, prefix: str, key: Key, row: int) -> list[str | None]:
     """One row's key as canonical texts, with one zero."""
     return [
-        text_of(_one_zero(rows.column(f"{prefix}{number}").slice(row, 1))[0], column.type)
+        text_of(with_one_zero(rows.column(f"{prefix}{number}").slice(row, 1))[0], column.type)
         for number, column in enumerate(key)
     ]
 
 
-def _one_zero(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.add(column, 0.0).cast(column.type) if pa.types.is_floating(column.type) else column
+def _as_stored(rows: pa.Table, prefix: str, key: Key, row: int) -> list[str | None]:
+    """The same as the row has it: -0.0 stays what it is."""
+    columns = enumerate(key)
+    return [text_of(rows.column(f"{prefix}{n}")[row], column.type) for n, column in columns]
 
 
 def named_place(found: Named) -> tuple[Any, ...]:
