@@ -139,7 +139,8 @@ class Defect:
         octets = [self.key_hex, self.value_hex] if self.constraint is None else [None, None]
         values: list[object] = [self.expected, self.actual, *octets]
         if self.kind is DefectKind.DUPLICATE_KEY and self.constraint is not None:
-            values.append(self.detail)  # how many rows have the key: one more is something new
+            # How many rows have the key, which every check tells first: one more is something new.
+            values.append(self.detail.partition(" ")[0])
         return f"{names}{CONTENT_SEPARATOR}{_digest([salt, self.kind, *values])}"
 
     @property
