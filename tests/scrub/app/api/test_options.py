@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, click.Command] = {
     "verify": backfill.verify,
     "follow": index.follow,
 }
-OF_REPORTS = {"format", "format_", "output", "gx_docs"}
+OF_REPORTS = {"color", "format", "format_", "output", "gx_docs"}
 OF_ANOTHER_FUNCTION = {"explain"}  # explain_check
 OF_PYTHON = {"spark", "frames", "on_progress", "on_step", "on_round"}
 HEAVY = ("pyspark", "pyarrow", "pandas", "numpy", "numba", "deltalake", "sqlglot", "click")
@@ -103,7 +103,7 @@ def test_a_function_refuses_the_numbers_that_its_command_refuses(
         ("check", {"all_defects": "no/where.jsonl"}, "all_defects: the folder 'no' does not exist"),
         ("check", {"master": "local", "remote": "sc://x"}, "master and remote exclude each other"),
         ("repair", {"kinds": ["mising"]}, "kinds: mising: there is no such kind; there are miss"),
-        ("repair", {"verify": True}, "--verify checks what was repaired; add --execute"),
+        ("repair", {"verify": True}, "--verify checks what was repaired, and without --execute"),
         ("repair", {"patch": "x", "execute": True}, "--patch changes nothing"),
         ("repair", {"from_file": "x", "where": "true"}, "--where chooses rows to check"),
         ("backfill", {}, "name the indexes, after the table"),

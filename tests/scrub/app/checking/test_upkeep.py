@@ -53,7 +53,8 @@ def test_a_check_notices_functions_that_everybody_may_use(
 ) -> None:
     database.run("GRANT EXECUTE ON FUNCTION t__by_v__keep() TO PUBLIC")
     (told,) = [note for note in _notes(catalog) if "everybody" in note]
-    assert told.endswith("renew its functions with: scrub backfill renew t by_v --execute")
+    command = f"scrub backfill renew t by_v --execute --catalog {catalog}"
+    assert told.endswith(f"renew its functions with: {command}")
 
 
 def test_a_check_notices_a_column_that_took_the_place_of_another(

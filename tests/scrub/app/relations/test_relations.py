@@ -107,7 +107,8 @@ def test_an_index_that_is_not_built_yet_says_how_to_build_it(catalog: Path) -> N
     catalog.write_text(CATALOG + "        relation: elsewhere/by_email\n")
     (line,) = told(catalog)
     assert line.startswith("18: index by_email of table orders is not there: there is no Delta")
-    assert hints(catalog) == ["build it with scrub backfill run orders by_email --execute"]
+    command = f"scrub backfill run orders by_email --execute --catalog {catalog}"
+    assert hints(catalog) == [f"build it with: {command}"]
 
 
 def test_a_missing_parent_of_a_foreign_key_is_told(catalog: Path) -> None:
