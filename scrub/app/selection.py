@@ -13,14 +13,15 @@ from scrub.model.request import CheckRequest
 from scrub.model.table import Index, Table
 
 
-def known_checks(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of checks, each once; a ValueError names those there are."""
+def known_checks(names: Sequence[str], option: str) -> tuple[str, ...]:
+    """Names of checks, each once; one that there is not is answered with the closest."""
     from checks.registry import CHECKS
 
     known = [check.name for check in CHECKS]
     for name in names:
         if name not in known:
-            raise ValueError(f"there is no check '{name}'; there is: {', '.join(known)}")
+            hint = did_you_mean(name, known, "checks")
+            raise UsageError(f"{option}: there is no check {name}", hint=hint)
     return tuple(dict.fromkeys(names))
 
 

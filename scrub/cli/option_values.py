@@ -56,7 +56,7 @@ def spark_setting(text: str) -> tuple[str, str]:
 def check_names(text: str) -> tuple[str, ...]:
     from scrub.app.selection import known_checks
 
-    return known_checks([name.strip() for name in text.split(",")])
+    return known_checks([name.strip() for name in text.split(",")], "--checks")
 
 
 def place_of_docs(directory: Path) -> Path:

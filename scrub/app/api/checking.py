@@ -59,7 +59,7 @@ def check(
         tables=tables,
         indexes=names_of(indexes),
         constraints=names_of(constraints),
-        checks=meant("checks", known_checks, names_of(checks)),
+        checks=known_checks(names_of(checks), "checks"),
         strategy=meant("strategy", Strategy, strategy),
         engine=meant("engine", Engine, engine),
         as_of=meant("as_of", as_of_each, as_of),
