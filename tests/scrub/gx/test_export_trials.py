@@ -21,7 +21,7 @@ from tests.checks.constraints.trials import collect_trials
 from tests.checks.constraints.written_trials import described, with_parents, write_rows
 from tests.scrub.gx.validating import a_context, batch_of
 
-TABLES = int(os.environ.get("SCRUB_TRIALS", "5"))  # of eight sections each
+TABLES = int(os.environ.get("SCRUB_TRIALS", "7"))  # of eight sections each
 FAILING_TYPES = {
     "expect_column_values_to_not_be_null",
     "expect_compound_columns_to_be_unique",

@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -368,7 +369,9 @@ for one in validate_without_spark(Path(sys.argv[1])).mistakes:
 
 def as_nobody(path: Path) -> list[str]:
     """What a user other than root is told."""
-    for directory in [path.parent, *path.parent.parents][:3]:
+    for directory in path.parents:  # pytest keeps its directories to itself
+        if directory == Path(tempfile.gettempdir()).resolve():
+            break
         directory.chmod(0o755)
     command = [sys.executable, "-c", AS_NOBODY, path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
