@@ -275,7 +275,8 @@ def test_previews_of_removals_refuse_what_the_removal_would_refuse(ground: Delta
     assert "no build of table orders is under way" in refused(cancel_preview)
     for verb in (cancel_preview, cancel_backfill):
         told = refused(verb, "by_customer")
-        assert told.endswith("if it is to go: scrub backfill drop orders by_customer --execute")
+        command = f"scrub backfill drop orders by_customer --execute --catalog {ground.catalog}"
+        assert told.endswith(f"if it is to go: {command}")
     assert ground.entries(), "nothing was removed"
     assert [one.failure for one in drop(ground)] == ["dropped"]
 
