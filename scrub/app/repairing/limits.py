@@ -41,7 +41,7 @@ def over_limit(
         if (
             request.max_fraction < 1
             if size is None
-            else changes > max(1, size) * request.max_fraction
+            else changes / max(1, size) > request.max_fraction  # a product would be rounded
         )
     ]
     return _over_fraction(over, request) if over else None
@@ -70,6 +70,8 @@ def _over_fraction(
             "of --format json, or say --max-fraction 1 to go by --max-changes alone"
         )
     enough = math.ceil(share * 1000) / 1000
+    if enough < share:  # by the last digit that a number has
+        enough = math.ceil(share * 1000 + 1) / 1000
     shown = f"{share:.1%} of its {size:,} entries" if size else "many for an empty table"
     if index is None:
         shown = f"{share:.1%} of {size:,} rows" if size else "many for an empty table"

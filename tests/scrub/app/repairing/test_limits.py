@@ -23,13 +23,14 @@ DELETE = Action(
 
 
 @example(changes=300_301, size=300)
+@example(changes=3_991, size=25)
 @given(changes=st.integers(2, 20_000), size=st.integers(0, 100_000))
 def test_the_fraction_that_a_refusal_names_is_enough(changes: int, size: int) -> None:
     """Formerly it had six digits, which was too little for 300,301 changes of 300 entries."""
     plan = RepairPlan(actions=(DELETE,) * changes, refusals=())
     request = RepairRequest(table="t", max_changes=10**9)
     refusal = over_limit(plan, {"by_v": size}, request)
-    if changes <= max(1, size) * request.max_fraction:
+    if changes / max(1, size) <= request.max_fraction:
         assert refusal is None
         return
     assert refusal is not None
