@@ -59,7 +59,7 @@ class InProcess:
             try:
                 self._wait(futures)
             except BaseException:
-                # Whoever waits for the threads to end is somebody who pressed Ctrl-C.
+                # None is begun any more, and those that run end at their next batch.
                 stopping.now = True
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise

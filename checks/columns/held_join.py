@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Naming defects among entries that are held here: a full outer merge join in this process.
+"""Naming defects among entries that are held here: a full outer join in this process.
 
 It finds what `checks.columns.merge_join` finds in Spark, and names it alike. Both sides are grouped
-by what identifies an entry and walked in one order, so that each identity is met once. NULL equals
+by what identifies an entry, so that each identity is met once. NULL equals
 NULL, NaN equals NaN and -0.0 equals 0.0. It is for entries of which most disagree: sifting leaves
 out the others.
 """
