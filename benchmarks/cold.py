@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole commands in fresh processes, beside peers in fresh processes: what people wait for.
 
-`python -m benchmarks.cold PEER HOME ROWS` is a peer's process.
+`python -m benchmarks.cold_peers PEER HOME ROWS` is a peer's process.
 """
 
 import json
@@ -12,14 +12,20 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.answers import demand
-from benchmarks.data import DEFECTS, ROWS_MIN, Lake
+from benchmarks.cold_peers import BOTH
+from benchmarks.data import DEFECTS, Lake
 from benchmarks.line import Line, Target, mebibytes, proportion
-from benchmarks.measurements import Measurements
+from benchmarks.measurements import HUGE_ROWS, Measurements
 from benchmarks.memory import watched_memory
+from benchmarks.postgres import shop
 from benchmarks.shapes import BY_CUSTOMER, BY_CUSTOMER_DAMAGED, TABLE, IndexShape
+from scrub.app.selftest_and_demo.demo import make_demo
 from scrub.model.place import IN_PROCESS_BYTES
 
-BOTH = (BY_CUSTOMER, BY_CUSTOMER_DAMAGED)
+_SMALL_ROWS = 1_000
+_DEMO_ROWS_MAX = 1_000_000
+_HERE = ("--conf", f"{IN_PROCESS_BYTES}=1TiB")
+_ON_SPARK = ("--conf", f"{IN_PROCESS_BYTES}=0")
 
 
 def clean(m: Measurements) -> Iterator[Line]:
@@ -32,17 +38,36 @@ def damaged(m: Measurements) -> Iterator[Line]:
     yield _beside_duckdb(m, BY_CUSTOMER_DAMAGED, DEFECTS, None)
 
 
+def demo(m: Measurements) -> Iterator[Line]:
+    """The lake of `scrub demo`, whose four indexes have a defect of every kind."""
+    rows = min(m.rows // 20, _DEMO_ROWS_MAX)
+    home = m.directory / f"demo-{rows}"
+    home.mkdir(parents=True, exist_ok=True)
+    lake = make_demo(home, rows)
+    name = f"cold command, demo's {rows:,} rows / Spark with one Python task"
+    work = partial(_check, lake.catalog, None, lake.planted.total())
+    yield _beside_bare_spark(m, name, work, Target("<=", 0.5))
+
+
 def small(m: Measurements) -> Iterator[Line]:
     """A small table, beside a process that starts Spark for one Python task."""
-    lake = _lake(m, ROWS_MIN)
-    peak: list[int] = []
-    ours, bare = m.in_turn(
-        ("scrub check, small, cold", partial(_check, lake, BY_CUSTOMER, 0, peak)),
-        ("Spark with one Python task, cold", partial(_peer, "spark", lake, [])),
-    )
+    lake = _lake(m, _SMALL_ROWS, [BY_CUSTOMER])
     name = f"cold command, {lake.rows:,} rows / Spark with one Python task"
-    note = f"Spark {bare.median:.2f} s; {mebibytes(max(peak))}"
-    yield proportion(name, ours, bare, Target("<=", 0.25), note)
+    work = partial(_check, lake.catalog, BY_CUSTOMER, 0)
+    yield _beside_bare_spark(m, name, work, Target("<=", 0.25))
+
+
+def in_postgres(m: Measurements) -> Iterator[Line]:
+    """An index table that the server compares, beside its own join through psql."""
+    peak: list[int] = []
+    with shop(m.shop_rows) as found:
+        ours, join = m.in_turn(
+            ("scrub check in PostgreSQL, cold", partial(_check, found.catalog, None, 0, peak)),
+            ("PostgreSQL full outer join, cold", found.join),
+        )
+    name = "cold command in PostgreSQL / the server's full outer join"
+    note = f"{m.shop_rows:,} rows, join {join.median:.2f} s with psql; {mebibytes(max(peak))}"
+    yield proportion(name, ours, join, Target("<=", 1.3), note)
 
 
 def on_spark(m: Measurements) -> Iterator[Line]:
@@ -52,19 +77,40 @@ def on_spark(m: Measurements) -> Iterator[Line]:
     forced, bare = m.in_turn(
         (
             "scrub check on Spark, cold",
-            partial(_check, lake, BY_CUSTOMER, 0, peak, "--conf", f"{IN_PROCESS_BYTES}=0"),
+            partial(_check, lake.catalog, BY_CUSTOMER, 0, peak, *_ON_SPARK),
         ),
-        ("Spark with one Python task, cold", partial(_peer, "spark", lake, [])),
+        ("Spark with one Python task, cold", partial(_peer, "spark")),
     )
     floor = bare.median + m.clean.median
-    line = proportion("cold command on Spark / bare process and warm check", forced, bare, None)
     yield Line(
-        measurement=line.measurement,
+        measurement="cold command on Spark / bare process and warm check",
         timing=forced,
+        beside=bare,
         rows=m.rows,
         ratio=forced.median / floor,
         target=Target("<=", 1.35),
         note=f"{bare.median:.2f} s and {m.clean.median:.2f} s; {mebibytes(max(peak))}",
+    )
+
+
+def either_way(m: Measurements) -> Iterator[Line]:
+    """As many rows as are beyond the bound: the way that it chooses, beside the other one."""
+    lake = _lake(m, HUGE_ROWS, [BY_CUSTOMER])
+    here, there = [], []
+    in_process, on_spark = m.in_turn(
+        ("in the process", partial(_check, lake.catalog, BY_CUSTOMER, 0, here, *_HERE)),
+        ("on Spark", partial(_check, lake.catalog, BY_CUSTOMER, 0, there, *_ON_SPARK)),
+    )
+    stays = _ran_in_process(lake)
+    chosen, other = (in_process, on_spark) if stays else (on_spark, in_process)
+    yield proportion(
+        f"cold command, {HUGE_ROWS:,} rows, {'in the process' if stays else 'on Spark'} as chosen"
+        f" / {'on Spark' if stays else 'in the process'}",
+        chosen,
+        other,
+        Target("<=", 1.0),
+        f"{other.median:.2f} s; {mebibytes(max(here))} in the process, "
+        f"{mebibytes(max(there))} on Spark",
     )
 
 
@@ -74,7 +120,7 @@ def _beside_duckdb(m: Measurements, index: IndexShape, defects: int, target: Tar
     peak: list[int] = []
     what = f"{defects:,} defects" if defects else "clean"
     ours, join = m.in_turn(
-        (f"scrub check, {what}, cold", partial(_check, lake, index, defects, ours_peak)),
+        (f"scrub check, {what}, cold", partial(_check, lake.catalog, index, defects, ours_peak)),
         (f"DuckDB's join, {what}, cold", partial(_peer, f"duckdb-{index.name}", lake, peak)),
     )
     name = f"cold command, {what} / DuckDB full outer join as a script"
@@ -82,23 +128,50 @@ def _beside_duckdb(m: Measurements, index: IndexShape, defects: int, target: Tar
     return proportion(name, ours, join, target, note)
 
 
-def _lake(m: Measurements, rows: int) -> Lake:
+def _beside_bare_spark(
+    m: Measurements, name: str, work: Callable[[list[int]], None], target: Target
+) -> Line:
+    peak: list[int] = []
+    ours, bare = m.in_turn(
+        (name.partition(" / ")[0], partial(work, peak)),
+        ("Spark with one Python task, cold", partial(_peer, "spark")),
+    )
+    note = f"Spark {bare.median:.2f} s; {mebibytes(max(peak))}"
+    return proportion(name, ours, bare, target, note)
+
+
+def _lake(
+    m: Measurements, rows: int, indexes: tuple[IndexShape, ...] | list[IndexShape] = BOTH
+) -> Lake:
     lake = Lake.under(m.directory, rows)
-    lake.generate(BOTH)
+    lake.generate(indexes)
     return lake
 
 
-def _check(lake: Lake, index: IndexShape, defects: int, peak: list[int], *more: str) -> None:
+def _check(
+    catalog: Path, index: IndexShape | None, defects: int, peak: list[int], *more: str
+) -> None:
     """`scrub check table` as somebody types it, whose answer must be right."""
-    command = [sys.executable, "-m", "scrub", "check", "table", TABLE, "--fresh"]
-    command += ["--catalog", str(lake.catalog), "--index", index.name, "--format", "json", *more]
-    output = _run(command, peak, {0, 1})
+    output = _run([*_command(catalog, index), *more], peak, {0, 1})
     demand("defects of the command", json.loads(output)["defects_total"], defects)
 
 
-def _peer(name: str, lake: Lake, peak: list[int]) -> None:
-    home = str(lake.home.parent)
-    _run([sys.executable, "-m", "benchmarks.cold", name, home, str(lake.rows)], peak, {0})
+def _command(catalog: Path, index: IndexShape | None) -> list[str]:
+    command = [sys.executable, "-m", "scrub", "check", "table", TABLE, "--fresh"]
+    command += ["--catalog", str(catalog), "--format", "json"]
+    return command + (["--index", index.name] if index else [])
+
+
+def _ran_in_process(lake: Lake) -> bool:
+    """Which way the bound chooses, asked of the plan."""
+    plan = json.loads(_run([*_command(lake.catalog, BY_CUSTOMER), "--explain"], [], {0}))
+    return str(plan["runs"]).startswith("in process")
+
+
+def _peer(name: str, lake: Lake | None = None, peak: list[int] | None = None) -> None:
+    what = [str(lake.home.parent), str(lake.rows)] if lake else []
+    command = [sys.executable, "-m", "benchmarks.cold_peers", name, *what]
+    _run(command, [] if peak is None else peak, {0})
 
 
 def _run(command: list[str], peak: list[int], codes: set[int]) -> str:
@@ -115,32 +188,12 @@ def _run(command: list[str], peak: list[int], codes: set[int]) -> str:
     return output
 
 
-def _join_as_a_script(index: IndexShape, lake: Lake) -> None:
-    from benchmarks.peers import duckdb_join
-
-    demand("differences", duckdb_join(lake, index), DEFECTS if index == BY_CUSTOMER_DAMAGED else 0)
-
-
-def _bare_spark(_: Lake) -> None:
-    from benchmarks.checking import session
-
-    with session() as spark:
-        frame = spark.range(0, 1, 1, 1).mapInArrow(lambda batches: batches, "id bigint")
-        demand("rows of a task", len(frame.collect()), 1)
-
-
-_PEERS: Mapping[str, Callable[[Lake], None]] = {
-    "spark": _bare_spark,
-    **{f"duckdb-{index.name}": partial(_join_as_a_script, index) for index in BOTH},
-}
-
 LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "cold-clean": clean,
     "cold-defects": damaged,
+    "cold-demo": demo,
     "cold-small": small,
+    "cold-postgres": in_postgres,
     "cold-spark": on_spark,
+    "cold-huge": either_way,
 }
-
-
-if __name__ == "__main__":
-    _PEERS[sys.argv[1]](Lake.under(Path(sys.argv[2]), int(sys.argv[3])))

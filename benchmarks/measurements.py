@@ -11,12 +11,20 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from benchmarks import backfill, data, pairs, peers, postgres, repairs
+from benchmarks import backfill, data, duckdb_peers, pairs, peers, postgres, repairs
 from benchmarks.answers import demand
 from benchmarks.checking import bytes_read, check
 from benchmarks.data import DEFECTS, Lake
 from benchmarks.fresh_process import FreshCheck, check_in_fresh_process
-from benchmarks.shapes import BY_CUSTOMER, BY_CUSTOMER_DAMAGED, FOUR_INDEXES, IndexShape
+from benchmarks.shapes import (
+    BY_CUSTOMER,
+    BY_CUSTOMER_DAMAGED,
+    BY_EMAIL,
+    BY_EMAIL_LOWER,
+    FOUR_INDEXES,
+    OPEN_BY_CUSTOMER,
+    IndexShape,
+)
 from benchmarks.timing import Effort, Timing, joined, timed
 from scrub.codec.kv.layouts import layout_of
 from scrub.model.build import Method
@@ -70,6 +78,22 @@ class Measurements:
         return self._check(title, self._lake(self.rows, BOTH), [BY_CUSTOMER_DAMAGED])
 
     @cached_property
+    def beside_expression(self) -> list[Timing]:
+        """The index of an expression and that of its column, in turn."""
+        return self._in_turn_on_one_lake(BY_EMAIL_LOWER, BY_EMAIL)
+
+    @cached_property
+    def beside_partial(self) -> list[Timing]:
+        """A partial index and the whole one, in turn."""
+        return self._in_turn_on_one_lake(OPEN_BY_CUSTOMER, BY_CUSTOMER)
+
+    def _in_turn_on_one_lake(self, *indexes: IndexShape) -> list[Timing]:
+        lake = self._lake(self.rows, indexes)
+        return self.in_turn(
+            *((f"check of {i.name}", partial(check, self.spark, lake, [i])) for i in indexes)
+        )
+
+    @cached_property
     def sql_engine(self) -> Timing:
         lake = self._lake(self.rows, BOTH)
         return self._check("check, sql engine", lake, [BY_CUSTOMER], engine=Engine.SQL)
@@ -104,11 +128,11 @@ class Measurements:
 
     @cached_property
     def duckdb_join(self) -> Timing:
-        return self._compare("DuckDB full outer join", self.rows, peers.duckdb_join)
+        return self._compare("DuckDB full outer join", self.rows, duckdb_peers.duckdb_join)
 
     @cached_property
     def duckdb_scan(self) -> Timing:
-        return self._scan("DuckDB bare scan", peers.duckdb_scan)
+        return self._scan("DuckDB bare scan", duckdb_peers.duckdb_scan)
 
     @cached_property
     def spark_scan(self) -> Timing:

@@ -2,7 +2,7 @@
 """Other ways to compare an index with its table, each giving the number of differences it sees.
 
 All read the same columns of the same files and compare null-safely. A difference is a key that only
-one side has, or a key whose stored values differ.
+one side has, or a key whose stored values differ. DuckDB's are in `benchmarks.duckdb_peers`.
 """
 
 from pathlib import Path
@@ -43,29 +43,6 @@ def datacompy_compare(spark: SparkSession, lake: Lake, index: IndexShape) -> int
     return int(differences)
 
 
-def duckdb_join(lake: Lake, index: IndexShape) -> int:
-    """DuckDB's full outer hash join."""
-    same_key = " AND ".join(f"e.{column} IS NOT DISTINCT FROM a.{column}" for column in index.key)
-    differs = [f"e.{column} IS DISTINCT FROM a.{column}" for column in index.stored]
-    return _duckdb_number(
-        f"SELECT count(*) FROM ({_select(lake.table, index)}) e "
-        f"FULL OUTER JOIN ({_select(lake.index(index), index)}) a ON {same_key} "
-        f"WHERE {' OR '.join(['e.present IS NULL', 'a.present IS NULL', *differs])}"
-    )
-
-
-def duckdb_scan(lake: Lake, index: IndexShape) -> int:
-    """DuckDB reading the columns of both sides and nothing more; gives the rows it saw."""
-    looks = ", ".join(
-        f"sum(strlen({column}))" if COLUMNS[column] == "string" else f"bit_xor({column})"
-        for column in index.columns
-    )
-    return sum(
-        _duckdb_number(f"SELECT count(*), {looks} FROM ({_select(relation, index)})")
-        for relation in (lake.table, lake.index(index))
-    )
-
-
 def spark_scan(spark: SparkSession, lake: Lake, index: IndexShape) -> int:
     """Spark reading the columns of both sides and nothing more; gives the rows it saw."""
     looks = [
@@ -84,16 +61,3 @@ def _frame(spark: SparkSession, relation: Path, index: IndexShape) -> DataFrame:
 
 def _same(column: str) -> Column:
     return F.col(f"expected.{column}").eqNullSafe(F.col(f"actual.{column}"))
-
-
-def _select(relation: Path, index: IndexShape) -> str:
-    columns = ", ".join(index.columns)
-    return f"SELECT {columns}, true AS present FROM read_parquet({data.files(relation)})"
-
-
-def _duckdb_number(query: str) -> int:
-    """The first number of the first row, from a connection that remembers nothing."""
-    with data.connect() as connection:
-        row = connection.execute(query).fetchone()
-    assert row is not None, "an aggregate has one row"
-    return int(row[0])

@@ -25,6 +25,8 @@ class IndexShape:
     name: str
     key: tuple[str, ...]
     stored: tuple[str, ...] = ()
+    expression: str | None = None  # of the first column of the key, else a column of the table
+    where: str | None = None  # of a partial index; means the same in Spark and in DuckDB
 
     @property
     def relation(self) -> str:
@@ -35,15 +37,37 @@ class IndexShape:
         """The columns of an entry, which are also those to read of the table."""
         return (*self.key, *(() if "id" in self.key else ("id",)), *self.stored)
 
+    @property
+    def query(self) -> str:
+        """What an entry is made of, as DuckDB selects it."""
+        made = f"{self.expression} AS {self.key[0]}" if self.expression else self.key[0]
+        return ", ".join((made, *self.columns[1:]))
+
+    def catalog_text(self) -> str:
+        """What the catalog says of it."""
+        first = (
+            f'{{expr: "{self.expression}", as: {self.key[0]}}}' if self.expression else self.key[0]
+        )
+        said = [f"columns: [{', '.join((first, *self.key[1:]))}]"]
+        if self.stored:
+            said.append(f"storing: [{', '.join(self.stored)}]")
+        if self.where:
+            said.append(f'where: "{self.where}"')
+        return f"{self.name}: {{{', '.join(said)}}}"
+
 
 BY_CUSTOMER = IndexShape("by_customer", ("customer_id", "id"), ("status",))
 BY_CUSTOMER_DAMAGED = IndexShape("by_customer_damaged", BY_CUSTOMER.key, BY_CUSTOMER.stored)
 BY_EMAIL = IndexShape("by_email", ("email",))
 BY_STATUS_AMOUNT = IndexShape("by_status_amount", ("status", "amount"))
 BY_CREATED = IndexShape("by_created", ("created_at",), ("amount",))
+BY_EMAIL_LOWER = IndexShape("by_email_lower", ("email_lower",), expression="lower(email)")
+OPEN_BY_CUSTOMER = IndexShape(
+    "open_by_customer", BY_CUSTOMER.key, BY_CUSTOMER.stored, where="status = 'open'"
+)
 
 FOUR_INDEXES = (BY_CUSTOMER, BY_EMAIL, BY_STATUS_AMOUNT, BY_CREATED)
-INDEXES = (*FOUR_INDEXES, BY_CUSTOMER_DAMAGED)
+INDEXES = (*FOUR_INDEXES, BY_CUSTOMER_DAMAGED, BY_EMAIL_LOWER, OPEN_BY_CUSTOMER)
 
 
 def rows_query(rows: int, begin: int, end: int) -> str:
@@ -78,12 +102,7 @@ def catalog_text() -> str:
         f'      {name}: {{type: "{column_type}"{", nullable: false" if name == "id" else ""}}}'
         for name, column_type in COLUMNS.items()
     )
-    indexes = "\n".join(
-        f"      {index.name}: {{columns: [{', '.join(index.key)}]"
-        + (f", storing: [{', '.join(index.stored)}]" if index.stored else "")
-        + "}"
-        for index in INDEXES
-    )
+    indexes = "\n".join(f"      {index.catalog_text()}" for index in INDEXES)
     return f"""version: 1
 stores:
   lake: {{kind: delta, path: ./lake}}

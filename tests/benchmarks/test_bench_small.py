@@ -15,7 +15,7 @@ from tests.small_session import interpreting_plans
 ROOT = Path(__file__).parent.parent.parent
 # Each takes longer than most others, or starts Spark twice to measure its memory.
 NOT_IN_THE_SUITE = {
-    *("huge", "growth", "constraint-memory", "datacompy"),
+    *("huge", "cold-huge", "growth", "constraint-memory", "datacompy"),
     *("cold-defects", "cold-spark"),  # beside the other cold commands, they show nothing new
 }
 
