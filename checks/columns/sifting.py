@@ -2,8 +2,9 @@
 """Sifting: of all rows in differing buckets, only those of keys that disagree go into the join.
 
 A bucket holds some hundred rows, of which one may be wrong. Tasks read the buckets of table and
-indexes again; the driver leaves out every key whose entries occur equally often, by their digests,
-on both sides. What is left is about as much as there are defects.
+indexes again; the driver adds up their digests once more, in so many places that hardly two keys
+share one, and leaves out every row where they agree. What is left is about as much as there are
+defects.
 
 This holds the rows of some buckets in memory, so it is for few of them: tasks that find more than
 their share of BYTES_MAX say so instead, and the join gets all rows. It copes with any number.
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from checks.choose import ChosenBuckets
 from checks.columns.row_frames import in_buckets, key_digests, plain
 from checks.columns.split_sums import column_of, rows_that_count
+from checks.finer_sums import FinerSums
 from checks.numbering import Relation
 from checks.parts import Part, pack
 from checks.scan_spec import ScanSpec
@@ -30,7 +32,6 @@ from checks.task_sums import TASKS_PER_CORE, NumberedSplit
 from checks.work import Work
 from scrub.codec.arrow_types import arrow_schema_of
 from scrub.codec.digest import RowDigests, Salt, verify_digest
-from scrub.codec.xxh64 import Digests
 from scrub.stores.split_readers import read_split
 
 ROWS_MAX = 2_000_000
@@ -116,47 +117,29 @@ def _gather(splits: Sequence[NumberedSplit], task: _Task) -> Iterator[pa.RecordB
 def _sift(family: Rows, specs: Mapping[int, ScanSpec]) -> dict[int, pa.RecordBatch]:
     """Of the rows of a table and its indexes, those of keys that disagree."""
     keys = {number: key_digests(batch, specs[number]) for number, batch in family.items()}
-    disagreeing = _keys_that_disagree(family, keys, specs)
-    return {
-        number: batch.filter(pa.array(np.isin(keys[number].first, disagreeing)))
-        for number, batch in family.items()
-    }
+    sums = _sums_of_slots(family, keys, specs)
+    kept: dict[int, pa.RecordBatch] = {}
+    for number, batch in family.items():
+        disagree = np.zeros(batch.num_rows, np.bool_)
+        for of_slot in sums.values():
+            disagree |= of_slot.disagree(keys[number].first)
+        kept[number] = batch.filter(pa.array(disagree))
+    return kept
 
 
-def _keys_that_disagree(
+def _sums_of_slots(
     family: Rows, keys: Mapping[int, RowDigests], specs: Mapping[int, ScanSpec]
-) -> Digests:
-    """Digests of the primary keys that have other entries on one side than on the other."""
-    of_slot: dict[int, list[tuple[Digests, Digests, Digests, int]]] = defaultdict(list)
+) -> dict[int, FinerSums]:
+    sums: dict[int, FinerSums] = {}
+    rows = max(batch.num_rows for batch in family.values())
     for number, batch in family.items():
         spec, key = specs[number], keys[number]
         for entry in spec.entries:
             columns = [column_of(node, batch) for node in entry.beside_primary_key]
             digests = key.fold(columns, spec.salt)
-            chosen = rows_that_count(entry, batch)
-            counts = chosen if len(chosen) else slice(None)
-            of_slot[entry.slot].append(
-                (key.first[counts], digests.first[counts], digests.second[counts], entry.sign)
-            )
-    found = [unbalanced(sides) for sides in of_slot.values()]
-    return np.unique(np.concatenate(found))
-
-
-def unbalanced(sides: Sequence[tuple[Digests, Digests, Digests, int]]) -> Digests:
-    """Keys of rows, some more than once, that are not as often on both sides."""
-    key, first, second = (np.concatenate([side[i] for side in sides]) for i in range(3))
-    signs = np.concatenate([np.full(len(side[0]), side[3], dtype=np.int64) for side in sides])
-    if not len(key):
-        return key
-    # By the first digest alone: where two rows share it by chance, the worst is a key too many.
-    order = np.argsort(first)
-    key, first, second, signs = key[order], first[order], second[order], signs[order]
-    is_new = np.ones(len(first), dtype=np.bool_)
-    is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-    group = np.cumsum(is_new) - 1
-    balance = np.add.reduceat(signs, np.flatnonzero(is_new))
-    found: Digests = key[balance[group] != 0]
-    return found
+            of_slot = sums.setdefault(entry.slot, FinerSums.of_rows(rows))
+            of_slot.add(key.first, digests, entry.sign, rows_that_count(entry, batch))
+    return sums
 
 
 def _no_rows(spec: ScanSpec) -> pa.RecordBatch:

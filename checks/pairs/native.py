@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from checks.columns.sifting import BYTES_MAX, PACKED_SCHEMA, packed, unbalanced
+from checks.columns.sifting import BYTES_MAX, PACKED_SCHEMA, packed
+from checks.finer_sums import FinerSums
 from checks.pairs.copies import DIGESTS_SCHEMA, digests_of, is_among, packed_digests
 from checks.pairs.keys import chosen_pairs
 from checks.pairs.order import KeyOrder
@@ -233,11 +234,10 @@ def _sifted(entries: pa.Table, salt: Salt) -> pa.Table:
     key, entry = entry_digests(keys, values, salt)
     side_of = entries.column("side").to_numpy()
     is_mark, actual = side_of >= kv_sides.DOUBTFUL, side_of == kv_sides.ACTUAL
-    sides = [
-        (key.first[side], entry.first[side], entry.second[side], sign)
-        for side, sign in ((~is_mark & ~actual, EXPECTED), (actual, ACTUAL))
-    ]
-    return entries.filter(pa.array(is_mark | np.isin(key.first, unbalanced(sides))))
+    sums = FinerSums.of_rows(entries.num_rows)
+    for side, sign in ((~is_mark & ~actual, EXPECTED), (actual, ACTUAL)):
+        sums.add(key.first, entry, sign, side)
+    return entries.filter(pa.array(is_mark | sums.disagree(key.first)))
 
 
 def _entries(number: int, work: PairTasks, bitmaps: Bitmaps) -> Iterator[pa.RecordBatch]:
