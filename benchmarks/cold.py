@@ -93,6 +93,30 @@ def on_spark(m: Measurements) -> Iterator[Line]:
     )
 
 
+def growth(m: Measurements) -> Iterator[Line]:
+    """A quarter of the rows and all of them in the process: time a row, and memory."""
+    peaks: dict[int, list[int]] = {m.rows // 4: [], m.rows: []}
+    small, large = m.in_turn(
+        *(
+            (
+                f"scrub check of {rows:,} rows in the process",
+                partial(_check, _lake(m, rows).catalog, BY_CUSTOMER, 0, peak, *_HERE),
+            )
+            for rows, peak in peaks.items()
+        )
+    )
+    few, many = (max(peak) for peak in peaks.values())
+    yield Line(
+        measurement=f"cold command in the process, peak memory, {m.rows // 4:,} to {m.rows:,} rows",
+        timing=large,
+        beside=small,
+        rows=m.rows,
+        ratio=many / few,
+        target=Target("<=", 1.3),
+        note=f"{mebibytes(few)} to {mebibytes(many)}; {small.median:.2f} s for a quarter",
+    )
+
+
 def either_way(m: Measurements) -> Iterator[Line]:
     """As many rows as are beyond the bound: the way that it chooses, beside the other one."""
     lake = _lake(m, HUGE_ROWS, [BY_CUSTOMER])
@@ -195,5 +219,6 @@ LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "cold-small": small,
     "cold-postgres": in_postgres,
     "cold-spark": on_spark,
+    "cold-growth": growth,
     "cold-huge": either_way,
 }
