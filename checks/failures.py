@@ -2,27 +2,56 @@
 """How a job fails, and which part of a scan is to blame where the failure tells."""
 
 from collections.abc import Sequence
-
-from pyspark.errors import PySparkException
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from checks.in_process import TaskFailed
 from checks.parts import Part
 from scrub.errors import RelationMismatch, ScrubError, StoreUnavailable
 from scrub.model.relation import Split, Splits
-from scrub.spark.failures import plain_path, reason_of, unreadable_file, unreadable_reason
+from scrub.spark.imported import spark_is_imported
+from scrub.spark.plain_paths import plain_path
 from scrub.stores.unreadable import UnreadableSplit
 
-Failure = PySparkException | UnreadableSplit | RelationMismatch | StoreUnavailable | TaskFailed
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+
+OwnFailure: TypeAlias = UnreadableSplit | RelationMismatch | StoreUnavailable | TaskFailed
+Failure: TypeAlias = "PySparkException | OwnFailure"
 """A store that finds out on the driver says which split; Spark says it in a message."""
-FAILURES = (PySparkException, UnreadableSplit, RelationMismatch, StoreUnavailable, TaskFailed)
+_OWN = (UnreadableSplit, RelationMismatch, StoreUnavailable, TaskFailed)
+
+
+def failures() -> "tuple[type[Failure], ...]":
+    """What to catch: asked for once something was raised, as Spark may not be imported before."""
+    if not spark_is_imported():
+        return _OWN
+    from pyspark.errors import PySparkException
+
+    return (PySparkException, *_OWN)
+
+
+def is_of_spark(error: Failure) -> "TypeGuard[PySparkException]":
+    """Whether Spark raised it, or a task of Spark's."""
+    return not isinstance(error, _OWN)
+
+
+def session_has_ended(error: Failure) -> bool:
+    """Whether it is of no use to try anything else."""
+    if not is_of_spark(error):
+        return False
+    from scrub.spark.failures import SessionEnded
+
+    return isinstance(error, SessionEnded)
 
 
 def reason_for(error: Failure, redact: bool) -> str:
     """Why something could not be read, in one line."""
-    if isinstance(error, PySparkException):
-        return reason_of(error, redact)
     if isinstance(error, TaskFailed):
         return error.kind if redact else str(error)
+    if is_of_spark(error):
+        from scrub.spark.failures import reason_of
+
+        return reason_of(error, redact)
     return error.with_hint if isinstance(error, ScrubError) else str(error)
 
 
@@ -42,6 +71,8 @@ def split_not_read(error: Failure, splits: Splits) -> tuple[Split, str] | None:
         path, told = error.split_name, f"UnreadableSplit: {error}"
         reason: str | None = error.reason
     else:
+        from scrub.spark.failures import unreadable_file, unreadable_reason
+
         path, told = unreadable_file(error) or "", str(error)
         reason = unreadable_reason(error)
     for split in splits:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from checks.bucket_sums import SlotSums
 from checks.scan_spec import EXPECTED
-from scrub.codec import xxh64
 from scrub.codec.digest import RowDigests
-from scrub.codec.xxh64 import Digests
+from scrub.codec.lazily import xxh64
+from scrub.codec.words import Digests
 
 _BITS_MIN, _BITS_MAX = 4, 20
 _EVERY_ROW = np.empty(0, dtype=np.bool_)

@@ -27,7 +27,7 @@ HELD_MAX = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Each method is one action; errors come as one of checks.failures.FAILURES."""
+    """Each method is one action; errors come as one of checks.failures.failures()."""
 
     session: "Callable[[], SparkSession]"  # starts Spark the first time
     in_process: InProcess | None = None  # None: work runs on Spark

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from checks.choose import Chosen
-from checks.failures import FAILURES, Failure
+from checks.failures import Failure, failures
 from checks.named_defects import Counts, NamedDefects, count
 from checks.numbering import Slot
 from checks.run_state import Run
@@ -29,7 +29,7 @@ def name(run: Run, group: Sequence[Slot], chosen: Chosen) -> None:
             with translated(), run.source.named(numbers, chosen) as named:
                 _take(run, named, slots, chosen)
                 return
-        except FAILURES as error:
+        except failures() as error:
             if not worth_another_try(run, error, slots):
                 run.give_up(slots, error)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checks.choose import Chosen, differing_buckets
-from checks.failures import FAILURES, Failure
+from checks.failures import Failure, failures
 from checks.finished_parts import Finished
 from checks.numbering import Slot
 from checks.parts import Part, next_job
@@ -51,7 +51,7 @@ def look_beside(run: Run) -> None:
     """Look at what the scan could not show; if that fails, nothing can be relied on."""
     try:
         run.source.look_beside(run.shown, run.found)
-    except FAILURES as error:
+    except failures() as error:
         run.give_up(run.source.slots, error)
         _give_up_riding(run, run.source.parts, error)
 
@@ -110,7 +110,7 @@ def _add_up_all(run: Run, job: tuple[Part, ...]) -> None:
                 with translated():
                     _add_up(run, parts)
                 break
-            except FAILURES as error:
+            except failures() as error:
                 slots = _slots_of(run, parts)
                 if not run.source.set_aside(error, parts, slots):
                     run.give_up(slots, error)

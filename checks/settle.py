@@ -2,15 +2,17 @@
 """Looking again in a later snapshot: a difference that is gone by then was lag, not damage."""
 
 from collections.abc import Sequence
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from checks.choose import Chosen
 from checks.jobs import Jobs
 from checks.named_defects import Counts, HeldDefect, NamedDefects, count
 from checks.numbering import Slot
 from checks.run_state import Run
+from scrub.spark.lazily import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 
 def settle(
@@ -61,13 +63,13 @@ def _identity_of(defect: HeldDefect) -> tuple[object, ...]:
     return defect["slot"], defect["kind"], *keys
 
 
-def still_there(defects: DataFrame, later: DataFrame) -> DataFrame:
+def still_there(defects: "DataFrame", later: "DataFrame") -> "DataFrame":
     """Those defects that a later look at the same buckets finds again."""
     again = later.select(_identity().alias("again"))
     return defects.join(again, _identity() == F.col("again"), "left_semi")
 
 
-def _identity() -> Column:
+def _identity() -> "Column":
     return F.to_json(
         F.struct("slot", "kind", "primary_key", "index_key"), {"ignoreNullFields": "false"}
     )

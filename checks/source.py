@@ -9,9 +9,7 @@ are the two there are. Everything else of a run is the same for both: see `check
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, Protocol
 
 from checks.choose import Chosen
 from checks.failures import Failure
@@ -30,6 +28,9 @@ from scrub.model.defect import Defect
 from scrub.model.plan import CheckPlan
 from scrub.stores.base import ComparingStore, ReadableStore
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -41,7 +42,7 @@ class Reading:
     jobs: Jobs
 
     @property
-    def spark(self) -> SparkSession:
+    def spark(self) -> "SparkSession":
         """The session, which starts when it is first asked for."""
         return self.jobs.spark
 
@@ -51,7 +52,7 @@ class Named:
     """What the entries of some buckets show."""
 
     defects: NamedDefects
-    doubted: DataFrame | None = None  # differences of rows that prove nothing, apart from these
+    doubted: "DataFrame | None" = None  # differences of rows that prove nothing, apart from these
     sharing: Mapping[int, NamedDefects] = field(default_factory=dict)
     """By slot, rows that share a key of a unique index, where the same entries show them."""
 
@@ -90,7 +91,7 @@ class EntrySource(Protocol):
     def comparing_store(self, slot: Slot) -> ComparingStore | None:
         """The database that compares this index with its table, if the plan says so."""
 
-    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> Work | DataFrame:
+    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> "Work | DataFrame":
         """A job that adds up parts of one engine for some indexes, with a report on each part."""
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:

@@ -2,9 +2,7 @@
 """What tasks do with the rows of a relation of columns: one scan for every check that needs it."""
 
 from collections.abc import Mapping
-
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from checks.numbering import Relation
 from checks.registry import INDEX
@@ -15,6 +13,10 @@ from scrub.catalog.native_terms import native_condition
 from scrub.codec.digest import Salt
 from scrub.model.plan import TablePlan
 from scrub.model.table import Column as TableColumn
+from scrub.spark.lazily import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 Looks = Mapping[int, Mapping[str, TableLook]]
 """What tasks look at beside entries, by relation and by the check that rides along."""
@@ -51,6 +53,6 @@ def columns_of_where(plan: TablePlan) -> tuple[TableColumn, ...]:
     return tuple(map(plan.table.column, names))
 
 
-def is_looked_at(where: str | None) -> Column:
+def is_looked_at(where: str | None) -> "Column":
     """Whether an index's entry is part of the check; `where` speaks of columns it holds."""
     return F.coalesce(F.expr(where), F.lit(False)) if where else F.lit(True)

@@ -4,7 +4,7 @@
 Table and index may agree on such rows, and both be wrong.
 """
 
-from checks.failures import FAILURES
+from checks.failures import failures
 from checks.name import add_sharing, worth_another_try
 from checks.numbering import Slot
 from checks.run_state import Run
@@ -22,7 +22,7 @@ def look_for_shared_keys(run: Run) -> None:
                 with translated():
                     _find(run, slot)
                 break
-            except FAILURES as error:
+            except failures() as error:
                 if not worth_another_try(run, error, [slot]):
                     run.give_up([slot], error)
 

@@ -4,16 +4,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-
-from pyspark.sql import DataFrame
+from typing import TYPE_CHECKING
 
 from checks.columns.diagnosis import Collect, expressions_of, raising_row, reading_fails
-from checks.failures import Failure, part_not_read, reason_for
+from checks.failures import Failure, part_not_read, reason_for, session_has_ended
 from checks.numbering import Relation, Slot
 from checks.parts import Part
 from checks.unread import Unread
 from scrub.codec.digest import Salt
-from scrub.spark.failures import SessionEnded
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,12 @@ class Culprits:
     unread: Unread
     salt: Salt
     collect: Collect
-    rows_of: Callable[[Relation], DataFrame]
+    rows_of: Callable[[Relation], "DataFrame"]
     redact: bool
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
         """Whether something was found and set aside, so that trying again makes sense."""
-        if isinstance(error, SessionEnded):
+        if session_has_ended(error):
             return False  # to blame is nothing of the data
         return (
             self.unread.set_aside(part_not_read(error, parts))

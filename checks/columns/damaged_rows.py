@@ -12,11 +12,9 @@ name defects find them too. Nobody looks for them in an index that agrees with i
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from checks.columns.merge_join import without_entries
 from checks.named_defects import HeldDefect, NamedDefects
@@ -25,18 +23,23 @@ from scrub.codec.arrow_text import text_of
 from scrub.model.command_line import check_line
 from scrub.model.defect import DefectKind
 from scrub.model.relation import SplitKind
+from scrub.spark.lazily import F
 from scrub.spark.names import named
 from scrub.spark.rejected import is_rejected
 from scrub.spark.text import as_text
 from scrub.stores.entry_states import comparable
 from scrub.stores.row_entries import columns_believed
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
 DAMAGED = "damaged_row"
 """A kind that no report shows. Its `expected_copies` are 1 if the primary key itself is rejected,
 else 0."""
 
 
-def damaged_rows(rows: DataFrame, relation: Relation, slot: Slot) -> DataFrame:
+def damaged_rows(rows: "DataFrame", relation: Relation, slot: Slot) -> "DataFrame":
     """The rows of a table that prove nothing about an index, as checks.merge_join.DEFECT_SCHEMA."""
     table = slot.table.table
     columns = [
@@ -68,8 +71,8 @@ def damaged_keys(slot: Slot, entries: pa.Table, keys: pa.Table) -> Iterator[Held
 
 
 def _as_defects(
-    rows: DataFrame, slot: Slot, key: Sequence[SparkColumn], of_key: SparkColumn
-) -> DataFrame:
+    rows: "DataFrame", slot: Slot, key: Sequence["SparkColumn"], of_key: "SparkColumn"
+) -> "DataFrame":
     return without_entries(
         rows,
         slot.number,
@@ -133,7 +136,7 @@ def undecided_by_slot(held: Sequence[HeldDefect]) -> dict[int, int]:
     return dict(Counter(row["slot"] for row in _undecided(held)))
 
 
-def undecided_in(frame: DataFrame) -> DataFrame:
+def undecided_in(frame: "DataFrame") -> "DataFrame":
     """The same of a frame with any number of defects: slot and count."""
     return _judged(frame).where("undecided").groupBy("slot").count()
 
@@ -148,7 +151,7 @@ def damage_told(slot: Slot, undecided: int) -> str:
     )
 
 
-def _judged(frame: DataFrame) -> DataFrame:
+def _judged(frame: "DataFrame") -> "DataFrame":
     """The defects, each with whether it is undecided."""
     rest = frame.where(F.col("kind") != DAMAGED)
     damaged = (

@@ -3,13 +3,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from checks.columns.entries import primary_key_of
-from checks.failures import FAILURES, Failure
+from checks.failures import Failure, failures
 from checks.numbering import Slot
 from scrub.codec.digest import Salt
 from scrub.codec.json_values import from_text
@@ -18,13 +15,16 @@ from scrub.model.table import Table
 from scrub.spark.collecting import translated
 from scrub.spark.digest import bucket_of
 from scrub.spark.expected_values import expected_value, is_covered
-from scrub.spark.failures import condition
+from scrub.spark.lazily import F
 from scrub.spark.names import named
 from scrub.spark.text import as_text
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
 _SEARCH_BITS = 24
 
-Collect = Callable[[DataFrame], Sequence[Sequence[object]]]
+Collect = Callable[["DataFrame"], Sequence[Sequence[object]]]
 """Runs a frame; handed in, since only the runner triggers Spark."""
 
 
@@ -41,25 +41,25 @@ class Raised:
         return f"raises {self.reason} for the row {row}"
 
 
-def reading_fails(rows_of: Callable[[], DataFrame], collect: Collect) -> Failure | None:
+def reading_fails(rows_of: Callable[[], "DataFrame"], collect: Collect) -> "Failure | None":
     """What reading every column of a relation fails with, if it does."""
     try:
         with translated():
             rows = rows_of()  # some places refuse before any row is read
         collect(rows.agg(*(F.count(named(name)) for name in rows.columns)))
-    except FAILURES as error:
+    except failures() as error:
         return error
     return None
 
 
-def expressions_of(slot: Slot) -> list[Column]:
+def expressions_of(slot: Slot) -> list["Column"]:
     """What has to be evaluated for every row of a table because of an index."""
     values: list[Column] = [is_covered(slot.index, slot.table.where)]
     return values + [expected_value(column) for column in slot.index.entry if column.is_expression]
 
 
 def raising_row(
-    rows: DataFrame, table: Table, values: Sequence[Column], salt: Salt, collect: Collect
+    rows: "DataFrame", table: Table, values: Sequence["Column"], salt: Salt, collect: Collect
 ) -> Raised | None:
     """The row of a table for which expressions raise, if there is one: found by halving."""
     bucket = bucket_of(primary_key_of(table), salt, _SEARCH_BITS)
@@ -78,7 +78,13 @@ def raising_row(
     return Raised(_key_of(numbered.where(F.col("__bucket") == low), table, collect), reason)
 
 
-def _evaluation_fails(rows: DataFrame, values: Sequence[Column], collect: Collect) -> str | None:
+def _evaluation_fails(
+    rows: "DataFrame", values: Sequence["Column"], collect: Collect
+) -> str | None:
+    from pyspark.errors import PySparkException
+
+    from scrub.spark.failures import condition
+
     try:
         # Values that can never be NULL would not be computed to be counted.
         collect(rows.agg(*(F.max(F.hash(value)) for value in values)))
@@ -87,7 +93,7 @@ def _evaluation_fails(rows: DataFrame, values: Sequence[Column], collect: Collec
     return None
 
 
-def _key_of(rows: DataFrame, table: Table, collect: Collect) -> dict[str, Value]:
+def _key_of(rows: "DataFrame", table: Table, collect: Collect) -> dict[str, Value]:
     texts = [as_text(named(name), table.column(name).type) for name in table.primary_key]
     (found, *_) = collect(rows.select(*texts).limit(1))
     return {

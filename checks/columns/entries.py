@@ -6,8 +6,7 @@ columns, then the rest of the primary key) and s0, s1, ... are what it stores be
 """
 
 from collections.abc import Sequence
-
-from pyspark.sql import Column, DataFrame
+from typing import TYPE_CHECKING
 
 from checks.specs import is_looked_at
 from scrub.model.table import Index, Table
@@ -15,20 +14,23 @@ from scrub.spark.digest import TypedColumn
 from scrub.spark.expected_values import expected_value, is_covered
 from scrub.spark.names import named
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
-def expected_entries(rows: DataFrame, index: Index, where: str | None) -> DataFrame:
+
+def expected_entries(rows: "DataFrame", index: Index, where: str | None) -> "DataFrame":
     """The entries that rows of the table should have."""
     covered = rows.where(is_covered(index, where))
     return covered.select(*_named_entry(index, [expected_value(c) for c in index.entry]))
 
 
-def actual_entries(rows: DataFrame, index: Index, where: str | None) -> DataFrame:
+def actual_entries(rows: "DataFrame", index: Index, where: str | None) -> "DataFrame":
     """The entries that an index's relation holds."""
     looked_at = rows.where(is_looked_at(where))
     return looked_at.select(*_named_entry(index, [named(c.name) for c in index.entry]))
 
 
-def _named_entry(index: Index, values: Sequence[Column]) -> list[Column]:
+def _named_entry(index: Index, values: Sequence["Column"]) -> list["Column"]:
     identifying = len(index.key) + len(index.suffix)
     return [
         value.alias(f"k{number}" if number < identifying else f"s{number - identifying}")

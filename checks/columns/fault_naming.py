@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from checks.check import TableCheck
 from checks.fault_rows import FAULT_SCHEMA, FaultySplit, NamingSpec, name_faults, row_columns
@@ -22,6 +21,9 @@ from checks.work import Work
 from scrub.codec.json_values import from_text, key_value
 from scrub.model.defect import Defect, DefectKind, Value
 from scrub.model.table import Column, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _ORDER = ("part", "place", "primary_key", "column")
 
@@ -72,7 +74,7 @@ def faults_of_splits(
     return Work(given=tasks, task=task, schema=FAULT_SCHEMA)
 
 
-def in_order(faults: DataFrame, limit: int | None) -> DataFrame:
+def in_order(faults: "DataFrame", limit: int | None) -> "DataFrame":
     ordered = faults.orderBy(*_ORDER)
     return ordered if limit is None else ordered.limit(limit)
 

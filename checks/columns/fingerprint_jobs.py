@@ -3,8 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial, reduce
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from checks.columns.entries import primary_key_of
 from checks.columns.split_sums import fingerprint_splits
@@ -20,6 +19,9 @@ from scrub.codec.digest import Salt
 from scrub.spark.expected_values import expected_value, is_covered, type_of
 from scrub.spark.names import named
 from scrub.stores.base import ReadableStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def fingerprint_splits_natively(
@@ -44,12 +46,12 @@ def _bytes_of_sums(specs: Mapping[int, ScanSpec]) -> int:
 
 
 def fingerprint_by_sql(
-    spark: SparkSession,
+    spark: "SparkSession",
     parts: Sequence[Part],
     stores: Mapping[str, ReadableStore],
     slots: frozenset[int],
     salt: Salt,
-) -> DataFrame:
+) -> "DataFrame":
     """Sums over the parts that only Spark reads: slot, bucket and SUM_COLUMNS."""
     frames = []
     for relation in {part.relation.number: part.relation for part in parts}.values():
@@ -57,10 +59,12 @@ def fingerprint_by_sql(
         store = stores[relation.side.facts.store]
         rows = store.frame(spark, relation.side.facts, relation.columns, splits)
         frames.append(_sql_frame(rows, relation, slots, salt))
-    return reduce(DataFrame.unionAll, frames)
+    return reduce(lambda one, other: one.unionAll(other), frames)
 
 
-def _sql_frame(rows: DataFrame, relation: Relation, slots: frozenset[int], salt: Salt) -> DataFrame:
+def _sql_frame(
+    rows: "DataFrame", relation: Relation, slots: frozenset[int], salt: Salt
+) -> "DataFrame":
     table = relation.table
     make = _expected_columns if relation.is_table else _actual_columns
     entries = [make(slot) for slot in relation.slots if slot.number in slots]

@@ -17,16 +17,18 @@ and more than one of these may hold. Equal numbers of copies on both sides are n
 """
 
 from collections.abc import Sequence
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from checks.columns.difference_kinds import kinds_of
 from scrub.model.table import EntryColumn, Index, Table
 from scrub.model.types import ColumnType, TypeName
 from scrub.spark.comparable import comparable
 from scrub.spark.expected_values import type_of
+from scrub.spark.lazily import F
 from scrub.spark.text import as_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 _STAND_INS = {
     TypeName.BOOLEAN: "false",
@@ -38,14 +40,14 @@ _STAND_INS = {
 }
 
 
-def defects_among(pairs: DataFrame, table: Table, index: Index, slot: int) -> DataFrame:
+def defects_among(pairs: "DataFrame", table: Table, index: Index, slot: int) -> "DataFrame":
     """Every disagreement among paired groups of one index, as DEFECT_SCHEMA."""
     return _describe(pairs.where(_DIFFERS), table, index, slot)
 
 
 def pair_up(
-    expected: DataFrame, actual: DataFrame, index: Index, *, shuffle: bool = True
-) -> DataFrame:
+    expected: "DataFrame", actual: "DataFrame", index: Index, *, shuffle: bool = True
+) -> "DataFrame":
     """Groups of equal identity side by side; a side that has none has NULL copies.
 
     Entries that all lie in one partition need no shuffle.
@@ -64,7 +66,7 @@ def _join_columns(identity: Sequence[EntryColumn]) -> list[str]:
     return [f"{part}{number}" for number in range(len(identity)) for part in ("null", "value")]
 
 
-def _group(entries: DataFrame, index: Index, side: str, shuffle: bool) -> DataFrame:
+def _group(entries: "DataFrame", index: Index, side: str, shuffle: bool) -> "DataFrame":
     """One row for each identity: how many copies, and which stored values how often."""
     identity = _identity(index)
     keys: list[Column] = []
@@ -91,7 +93,7 @@ def _group(entries: DataFrame, index: Index, side: str, shuffle: bool) -> DataFr
     )
 
 
-def _stand_in(column_type: ColumnType) -> Column:
+def _stand_in(column_type: ColumnType) -> "Column":
     literal = F.expr(_STAND_INS.get(column_type.name, "0"))
     if column_type.name in (TypeName.FLOAT, TypeName.DOUBLE):
         return literal.cast("double")
@@ -116,7 +118,7 @@ _SHOWN = """
 """The stored values to show: the first that the other side lacks, else the first."""
 
 
-def _describe(pairs: DataFrame, table: Table, index: Index, slot: int) -> DataFrame:
+def _describe(pairs: "DataFrame", table: Table, index: Index, slot: int) -> "DataFrame":
     identity = _identity(index)
     described = pairs.selectExpr(*_join_columns(identity), *_SIDES).selectExpr(
         *_join_columns(identity),
@@ -152,7 +154,7 @@ def _describe(pairs: DataFrame, table: Table, index: Index, slot: int) -> DataFr
     )
 
 
-def _kinds() -> Column:
+def _kinds() -> "Column":
     """A row for each kind that a pair of groups is of."""
     other_values = ~F.col("expected_values").eqNullSafe(F.col("actual_values"))
     found = kinds_of(F.col("expected_copies"), F.col("actual_copies"), other_values)
@@ -162,14 +164,14 @@ def _kinds() -> Column:
 
 
 def without_entries(
-    rows: DataFrame,
+    rows: "DataFrame",
     slot: int,
     kind: str,
     *,
-    copies: tuple[Column, int],  # expected and actual
-    primary_key: Column,
-    index_key: Column,
-) -> DataFrame:
+    copies: tuple["Column", int],  # expected and actual
+    primary_key: "Column",
+    index_key: "Column",
+) -> "DataFrame":
     """Rows in which no entry is in question, as DEFECT_SCHEMA."""
     nothing = F.lit(None).cast("array<string>")
     return rows.select(
@@ -184,7 +186,7 @@ def without_entries(
     )
 
 
-def _stored_texts(side: str, index: Index) -> Column:
+def _stored_texts(side: str, index: Index) -> "Column":
     texts = [
         as_text(F.col(f"{side}_shown.s{number}").cast(str(type_of(column))), type_of(column))
         for number, column in enumerate(index.stored)

@@ -3,24 +3,26 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from checks.columns.entries import actual_entries, expected_entries
 from checks.columns.merge_join import defects_among, pair_up
 from checks.named_defects import HeldDefect, defect_place
 from checks.numbering import Relation, Slot, relations_of
 from scrub.model.defect import DefectKind
+from scrub.spark.lazily import F
 
-RowsOf = Callable[[Relation], DataFrame]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+RowsOf = Callable[[Relation], "DataFrame"]
 
 
 def name_defects(
     slots: Sequence[Slot],
     relations: Sequence[Relation],
     rows_of: RowsOf,
-) -> DataFrame:
+) -> "DataFrame":
     """Defects of all slots, each found by the join of its two sides."""
     frames = []
     for slot in slots:
@@ -31,7 +33,7 @@ def name_defects(
             slot.index,
         )
         frames.append(defects_among(pairs, slot.table.table, slot.index, slot.number))
-    return reduce(DataFrame.unionAll, frames)
+    return reduce(lambda one, other: one.unionAll(other), frames)
 
 
 def one_held_duplicate_per_key(
@@ -49,7 +51,7 @@ def one_held_duplicate_per_key(
         yield defect
 
 
-def one_duplicate_per_key(defects: DataFrame, slots: Sequence[Slot]) -> DataFrame:
+def one_duplicate_per_key(defects: "DataFrame", slots: Sequence[Slot]) -> "DataFrame":
     """A duplicated row shows in every index of its table; keep it under the first of them."""
     first_slot = {slot.table.table.name: slot.number for slot in reversed(slots)}
     table_of = F.lit(-1)

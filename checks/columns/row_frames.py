@@ -3,12 +3,11 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from checks.choose import ChosenBuckets
 from checks.columns.entries import primary_key_of
@@ -19,12 +18,16 @@ from checks.scan_spec import ScanSpec
 from checks.specs import scan_spec
 from checks.task_sums import TASKS_PER_CORE, NumberedSplit
 from checks.work import Work
-from scrub.codec import xxh64
 from scrub.codec.arrow_types import arrow_schema_of
 from scrub.codec.digest import RowDigests, Salt, verify_digest
+from scrub.codec.lazily import xxh64
 from scrub.spark.digest import bucket_of
+from scrub.spark.lazily import F
 from scrub.stores.base import ReadableStore
 from scrub.stores.split_readers import read_split
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _BATCH_ROWS = 16_384
 
@@ -37,7 +40,7 @@ def rows_frame(
     salt: Salt,
     chosen: ChosenBuckets | None,
     native: bool,
-) -> DataFrame:
+) -> "DataFrame":
     """The rows of some parts of a relation; `chosen` None means all buckets."""
     if native and relation.is_native:
         return jobs.frame(_native_rows(jobs.cores, relation, parts, salt, chosen))

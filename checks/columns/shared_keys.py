@@ -4,30 +4,33 @@
 A NULL in the key never clashes, and two copies of one row are a duplicate primary key, not this.
 """
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from checks.columns.merge_join import without_entries
 from scrub.model.defect import DefectKind
 from scrub.model.table import Index, Table
 from scrub.spark.comparable import comparable
 from scrub.spark.expected_values import type_of
+from scrub.spark.lazily import F
 from scrub.spark.text import as_text
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
-def suspects(expected: DataFrame, index: Index) -> DataFrame:
+
+def suspects(expected: "DataFrame", index: Index) -> "DataFrame":
     """The hashes that more than one entry's key has; usually there is none, and all is well."""
     hashed = _complete(expected, index).select(_key_hash(index).alias("key_hash"))
     return hashed.groupBy("key_hash").count().where("count > 1").select("key_hash")
 
 
-def suspicious(expected: DataFrame, suspected: DataFrame, index: Index) -> DataFrame:
+def suspicious(expected: "DataFrame", suspected: "DataFrame", index: Index) -> "DataFrame":
     """The entries whose key's hash is suspected: few enough to compare keys themselves."""
     hashed = _complete(expected, index).withColumn("key_hash", _key_hash(index))
     return hashed.join(suspected, on="key_hash", how="left_semi").drop("key_hash")
 
 
-def shared_keys(expected: DataFrame, table: Table, index: Index) -> DataFrame:
+def shared_keys(expected: "DataFrame", table: Table, index: Index) -> "DataFrame":
     """The index keys that more than one primary key has, given the expected entries."""
     keyed = _keyed(expected, table, index)
     keys = [f"key{number}" for number in range(len(index.key))]
@@ -37,7 +40,7 @@ def shared_keys(expected: DataFrame, table: Table, index: Index) -> DataFrame:
     return grouped.where(F.col("lowest") != F.col("highest")).select(*keys)
 
 
-def rows_sharing(expected: DataFrame, table: Table, index: Index, slot: int) -> DataFrame:
+def rows_sharing(expected: "DataFrame", table: Table, index: Index, slot: int) -> "DataFrame":
     """One defect for each row whose key is shared, as checks.merge_join.DEFECT_SCHEMA."""
     shared = shared_keys(expected, table, index)
     keys = [f"key{number}" for number in range(len(index.key))]
@@ -57,14 +60,14 @@ def rows_sharing(expected: DataFrame, table: Table, index: Index, slot: int) -> 
     return sharing.dropDuplicates(["primary_key", "index_key"])
 
 
-def _complete(expected: DataFrame, index: Index) -> DataFrame:
+def _complete(expected: "DataFrame", index: Index) -> "DataFrame":
     """Entries with no NULL in the key."""
     for number in range(len(index.key)):
         expected = expected.where(F.col(f"k{number}").isNotNull())
     return expected
 
 
-def _key_hash(index: Index) -> Column:
+def _key_hash(index: Index) -> "Column":
     return F.xxhash64(
         *(
             comparable(F.col(f"k{number}"), type_of(column))
@@ -73,7 +76,7 @@ def _key_hash(index: Index) -> Column:
     )
 
 
-def _keyed(expected: DataFrame, table: Table, index: Index) -> DataFrame:
+def _keyed(expected: "DataFrame", table: Table, index: Index) -> "DataFrame":
     """Complete entries with comparable key columns, and the primary key as text."""
     identity = {column.name: number for number, column in enumerate(index.key + index.suffix)}
     columns: list[Column] = [

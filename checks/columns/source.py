@@ -4,9 +4,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from typing import TYPE_CHECKING
 
 from checks.check import TableCheck
 from checks.choose import Chosen, ChosenBuckets, every_bucket, union_of
@@ -35,7 +33,7 @@ from checks.columns.shared_keys import rows_sharing, suspects, suspicious
 from checks.columns.sifting import ROWS_MAX, Rows, sifting
 from checks.columns.store_comparison import key_columns, names_in_store, sides_of
 from checks.columns.table_check_run import TableCheckRun
-from checks.failures import Failure
+from checks.failures import Failure, is_of_spark
 from checks.findings import SlotFindings
 from checks.jobs import HELD_MAX
 from checks.named_defects import Counts, HeldDefect, NamedDefects, as_counts, count
@@ -52,8 +50,10 @@ from checks.work import Work
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.request import Engine, Strategy
-from scrub.spark.failures import lacking
 from scrub.stores.base import ComparingStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class ColumnSource:
@@ -92,7 +92,7 @@ class ColumnSource:
 
     # Reading
 
-    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> Work | DataFrame:
+    def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> "Work | DataFrame":
         if parts[0].relation.is_native:
             return fingerprint_splits_natively(
                 self.jobs.cores, parts, slots, self.state.salt, self._looks()
@@ -123,12 +123,16 @@ class ColumnSource:
 
     def try_otherwise(self, error: Failure) -> bool:
         """Tasks can open what Spark cannot, and did when they scanned."""
-        if self.by_tasks or not isinstance(error, PySparkException) or not lacking(error):
+        if self.by_tasks or not is_of_spark(error):
+            return False
+        from scrub.spark.failures import lacking
+
+        if not lacking(error):
             return False
         self.by_tasks = True
         return True
 
-    def _rows(self, relation: Relation, chosen: ChosenBuckets | None) -> DataFrame:
+    def _rows(self, relation: Relation, chosen: ChosenBuckets | None) -> "DataFrame":
         parts = [
             p for p in self.unread.readable(self.parts) if p.relation.number == relation.number
         ]
@@ -137,7 +141,7 @@ class ColumnSource:
         native = chosen is not None or self.by_tasks
         return rows_frame(self.jobs, relation, parts, store, self.state.salt, chosen, native)
 
-    def _all_rows(self, relation: Relation) -> DataFrame:
+    def _all_rows(self, relation: Relation) -> "DataFrame":
         return self._rows(relation, None)
 
     def counted_entries(self, slot: Slot) -> tuple[int, int]:
@@ -161,7 +165,7 @@ class ColumnSource:
         kept: list[DataFrame] = []
         frames: dict[int, DataFrame] = {}
 
-        def rows_of(relation: Relation) -> DataFrame:
+        def rows_of(relation: Relation) -> "DataFrame":
             if relation.number not in frames:
                 frame = self._rows(relation, union_of(relation.table, of_run, chosen))
                 shared = sum(1 for slot in of_run if slot in relation.slots) > 1

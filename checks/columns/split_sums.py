@@ -16,8 +16,8 @@ from checks.part_faults import PartFaults
 from checks.scan_spec import EXPECTED, EntrySpec, ScanSpec
 from checks.table_look import Tally
 from checks.task_sums import BucketSums, NumberedSplit, pieces, sums_batch
-from scrub.codec import xxh64
 from scrub.codec.digest import RowDigests, verify_digest
+from scrub.codec.lazily import xxh64
 from scrub.codec.predicate import evaluate, truth
 from scrub.model.predicate import ColumnTerm, Node
 from scrub.model.relation import Split

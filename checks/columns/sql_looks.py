@@ -5,10 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-
-from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from checks.check import SqlFault, TableCheck
 from checks.fault_rows import row_columns
@@ -17,8 +14,13 @@ from checks.part_faults import PartFaults
 from checks.specs import is_looked_at
 from scrub.model.table import Column
 from scrub.model.types import widens
+from scrub.spark.lazily import F
 from scrub.spark.names import named
 from scrub.spark.text import as_told_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
+    from pyspark.sql import DataFrame, Row
 
 _ROWS = "rows"
 
@@ -41,7 +43,7 @@ class SqlLook:
         columns = tuple(map(table.column, names))
         return cls(relation, columns, misfits, check.sql_faults(table, names))
 
-    def counted(self, rows: DataFrame) -> DataFrame:
+    def counted(self, rows: "DataFrame") -> "DataFrame":
         """One row: how many rows there are, how many of them have each fault.
 
         All columns are counted, also those without a condition: what cannot be read must show.
@@ -51,7 +53,7 @@ class SqlLook:
         chosen = rows.where(is_looked_at(self.relation.table.where))
         return chosen.agg(F.count(F.lit(1)).alias(_ROWS), *values, *faults)
 
-    def as_faults(self, counted: Row) -> PartFaults:
+    def as_faults(self, counted: "Row") -> PartFaults:
         """What `counted` found."""
         numbers = {(of.subject, of.kind): counted[f"faults{i}"] for i, of in enumerate(self.faults)}
         return PartFaults(
@@ -60,7 +62,7 @@ class SqlLook:
             misfits=tuple(sorted(self.misfits)),
         )
 
-    def named(self, rows: DataFrame) -> DataFrame:
+    def named(self, rows: "DataFrame") -> "DataFrame":
         """A row for each fault, as checks.fault_rows.FAULT_SCHEMA."""
         table, readable = self.relation.table.table, {c.name for c in self.columns_to_name}
         key = [_text_of(table.column(name), readable) for name in table.primary_key]
@@ -113,13 +115,13 @@ def misfits_of(check: TableCheck, relation: Relation) -> dict[str, str]:
     return found
 
 
-def _text_of(column: Column, readable: Collection[str]) -> Expression:
+def _text_of(column: Column, readable: Collection[str]) -> "Expression":
     if column.name not in readable:
         return F.lit(None).cast("string")
     return as_told_text(named(column.name), column.type).cast("string")
 
 
-def _described(fault: SqlFault) -> Expression:
+def _described(fault: SqlFault) -> "Expression":
     return F.struct(
         F.lit(fault.kind.value).alias("kind"),
         F.lit(fault.subject).alias("column"),
@@ -128,7 +130,7 @@ def _described(fault: SqlFault) -> Expression:
     )
 
 
-def _texts(columns: Sequence[Column]) -> Expression:
+def _texts(columns: Sequence[Column]) -> "Expression":
     """The values of some columns as text; what cannot be shown does not cost the others."""
     texts = [as_told_text(named(column.name), column.type).cast("string") for column in columns]
     return F.array(*texts) if texts else F.expr("CAST(array() AS array<string>)")

@@ -3,13 +3,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from checks.scan_spec import ACTUAL, EXPECTED
 from scrub.codec.digest import Salt
 from scrub.spark.digest import TypedColumn, bucket_of, digest_pair
+from scrub.spark.lazily import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 SUM_COLUMNS = ("expected", "actual", "first_high", "first_low", "second_high", "second_low")
 """Sums travel in halves: Spark's own sum() raises on overflow, and halves of 32 bits cannot."""
@@ -24,16 +26,16 @@ class EntryColumns:
     slot: int
     sign: int
     beside_primary_key: Sequence[TypedColumn]
-    condition: Column
+    condition: "Column"
 
 
 def fingerprint_frame(
-    rows: DataFrame,
+    rows: "DataFrame",
     primary_key: Sequence[TypedColumn],
     entries: Sequence[EntryColumns],
     salt: Salt,
     bucket_bits: int,
-) -> DataFrame:
+) -> "DataFrame":
     """Sums per index and bucket over one scan of the rows: slot, bucket and SUM_COLUMNS."""
     digested = rows.select(
         bucket_of(primary_key, salt, bucket_bits).alias("bucket"),
@@ -56,14 +58,14 @@ def _name(entry: EntryColumns, column: str) -> str:
     return f"{column}_{entry.slot}"
 
 
-def _digests(entry: EntryColumns, primary_key: Sequence[TypedColumn], salt: Salt) -> Column:
+def _digests(entry: EntryColumns, primary_key: Sequence[TypedColumn], salt: Salt) -> "Column":
     """Both digests of a row that counts; NULL for one that does not, which no sum sees."""
     first, second = digest_pair([*primary_key, *entry.beside_primary_key], salt)
     pair = F.struct(first.alias("first"), second.alias("second"))
     return F.when(entry.condition, pair).alias(_name(entry, "digests"))
 
 
-def _totals(entry: EntryColumns) -> list[Column]:
+def _totals(entry: EntryColumns) -> list["Column"]:
     digests = F.col(_name(entry, "digests"))
     totals = [F.count(digests).alias(_name(entry, "count"))]
     for which in ("first", "second"):
@@ -74,7 +76,7 @@ def _totals(entry: EntryColumns) -> list[Column]:
     return totals
 
 
-def _as_struct(entry: EntryColumns) -> Column:
+def _as_struct(entry: EntryColumns) -> "Column":
     count, nothing = F.col(_name(entry, "count")), F.lit(0).cast("bigint")
     columns = {
         "expected": count if entry.sign == EXPECTED else nothing,

@@ -8,9 +8,7 @@ Naming reads again what has faults, and only as much of it as is to be shown.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
-
-from pyspark.sql import DataFrame
+from typing import TYPE_CHECKING, Any
 
 from checks.check import TableCheck
 from checks.columns.fault_naming import (
@@ -22,7 +20,7 @@ from checks.columns.fault_naming import (
     worth_naming,
 )
 from checks.columns.sql_looks import SqlLook
-from checks.failures import FAILURES, Failure, part_not_read, reason_for
+from checks.failures import Failure, failures, part_not_read, reason_for
 from checks.findings import SlotFindings
 from checks.numbering import Relation
 from checks.part_faults import PartFaults
@@ -33,6 +31,9 @@ from checks.unread import Unread
 from scrub.model.defect import Defect
 from scrub.model.table import Column
 from scrub.spark.collecting import translated
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @dataclass(slots=True)
@@ -83,7 +84,7 @@ class TableCheckRun:
                 with translated():
                     rows = self._frame(look, look.columns, parts)
                 (counted,) = self.reading.jobs.rows(look.counted(rows))
-            except FAILURES as error:
+            except failures() as error:
                 if self.unread.set_aside(part_not_read(error, parts)):
                     continue
                 self.unread.relations[relation.number] = self._reason(error)
@@ -94,7 +95,9 @@ class TableCheckRun:
     def _reason(self, error: Failure) -> str:
         return reason_for(error, self.reading.settings.redact)
 
-    def _frame(self, look: SqlLook, columns: Sequence[Column], parts: Sequence[Part]) -> DataFrame:
+    def _frame(
+        self, look: SqlLook, columns: Sequence[Column], parts: Sequence[Part]
+    ) -> "DataFrame":
         facts, reading = look.relation.side.facts, self.reading
         splits = [split for part in parts for split in part.splits]
         return reading.stores[facts.store].frame(reading.spark, facts, columns, splits)
@@ -140,7 +143,7 @@ class TableCheckRun:
                 for defect in islice(self._name(relation, faulty, left), left):
                     yield defect
                     named += 1
-            except FAILURES as error:
+            except failures() as error:
                 self._note(relation, f"not every defect could be named: {self._reason(error)}")
             left = None if left is None else left - named
 

@@ -8,15 +8,17 @@ a condition is decided for such rows only if it is in the list of those that scr
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
-
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from scrub.catalog.native_terms import native_condition
 from scrub.model.constraint import Constraint
 from scrub.model.table import Column, Table
 from scrub.model.types import TypeName
+from scrub.spark.lazily import F
 from scrub.spark.names import named
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
 
 _DAYS = (-(2**31), 2**31 - 1)
 _MICROS = (-(2**63), 2**63 - 1)
@@ -33,12 +35,12 @@ def computed_times(
     return tuple(c for c in map(table.column, names) if c.type.name in _OF_TIME)
 
 
-def is_endless(columns: Sequence[Column]) -> SparkColumn:
+def is_endless(columns: Sequence[Column]) -> "SparkColumn":
     """Whether a row holds an infinite date or time in any of the columns."""
     return F.coalesce(reduce(or_, map(_is_infinite, columns)), F.lit(False))
 
 
-def _is_infinite(column: Column) -> SparkColumn:
+def _is_infinite(column: Column) -> "SparkColumn":
     value = named(column.name)
     match column.type.name:
         case TypeName.DATE:

@@ -7,12 +7,11 @@ everything else is compared by Spark.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-
-from pyspark.sql import DataFrame
+from typing import TYPE_CHECKING
 
 from checks.constraints.spark_rows import RowFrames
 from checks.constraints.violations import KeyDefects, Violations
-from checks.failures import FAILURES, reason_for
+from checks.failures import failures, reason_for
 from checks.keys.findings import KeyFindings, UnreadSplit
 from checks.keys.repeated_keys import RepeatableKey, find_repeated, find_repeated_by_sql
 from checks.keys.split_rows import Key, SplitRows
@@ -29,6 +28,9 @@ from scrub.model.defect import Defect
 from scrub.model.plan import ConstraintPlan, Parent
 from scrub.model.relation import RelationFacts
 from scrub.model.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def key_of(table: Table, constraint: Constraint) -> Key:
@@ -107,7 +109,7 @@ class KeyLooks:
         ]
         try:
             found = find(keys)
-        except FAILURES as error:
+        except failures() as error:
             return [self._lost(one, error) for one in constraints]
         return [self._violations(*of) for of in zip(constraints, found, strict=True)]
 
@@ -128,7 +130,7 @@ class KeyLooks:
                 self.primary_key,
                 self.salt,
             )
-        except FAILURES as error:
+        except failures() as error:
             return self._lost(one.constraint, error)
         violations = self._violations(one.constraint, found)
         if found.undecided:
@@ -143,7 +145,7 @@ class KeyLooks:
         reference = self._reference(one)
         columns = self._columns(reference.columns)
 
-        def find(child: DataFrame, parent: DataFrame) -> KeyFindings:
+        def find(child: "DataFrame", parent: "DataFrame") -> KeyFindings:
             return find_unmatched_by_sql(
                 self.reading.jobs,
                 child,
@@ -159,7 +161,7 @@ class KeyLooks:
                 columns,
                 lambda child: parents.over(reference.referred, lambda parent: find(child, parent)),
             )
-        except FAILURES as error:
+        except failures() as error:
             return self._lost(one.constraint, error)
         violations = _noting(self._violations(one.constraint, found), rows)
         if found.undecided:

@@ -9,7 +9,7 @@ from checks.constraints.key_looks import KeyLooks
 from checks.constraints.rows_by_sql import RowsBySql
 from checks.constraints.spark_rows import RowFrames, SparkRows
 from checks.constraints.violations import Violations
-from checks.failures import FAILURES, reason_for
+from checks.failures import failures, reason_for
 from checks.numbering import Relation
 from checks.pairs.row_columns import as_decoded
 from checks.pairs.row_values import RowValues
@@ -48,7 +48,7 @@ def _show(run: Run, violations: Violations, values: RowValues) -> None:
         return
     try:
         run.shown.add(map(values.in_words, violations.name(run.shown.wanted)))
-    except (*FAILURES, StoreUnavailable) as error:
+    except failures() as error:
         reason = _reason(run, error)
         violations.found.notes.append(f"not every violation could be named: {reason}")
 
@@ -56,7 +56,7 @@ def _show(run: Run, violations: Violations, values: RowValues) -> None:
 def _reason(run: Run, error: Exception) -> str:
     if isinstance(error, StoreUnavailable):
         return error.in_one_line
-    assert isinstance(error, FAILURES)
+    assert isinstance(error, failures())
     return reason_for(error, run.settings.redact)
 
 

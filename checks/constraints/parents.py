@@ -12,7 +12,7 @@ from checks.columns.table_check_run import TableCheckRun
 from checks.constraints.key_looks import key_of, parent_key, splits_of
 from checks.constraints.plan import HELD_KEYS_MAX
 from checks.constraints.rows import RowConstraint
-from checks.failures import FAILURES
+from checks.failures import failures
 from checks.keys.foreign_key_look import ForeignKeyLook
 from checks.keys.gathered_keys import ParentRows, gather_keys
 from checks.keys.held_keys import HeldKeys
@@ -114,7 +114,7 @@ def _gathered(reading: Reading, parents: Mapping[Identity, Parent]) -> dict[Iden
     try:
         # These digests meet no others, so their salt is their own, and a resumed run's too.
         found = gather_keys(reading.jobs, list(chosen.values()), Salt.fresh(), HELD_KEYS_MAX)
-    except FAILURES:
+    except failures():
         return {}  # the other way fails as well, and tells why
     whole = {
         of: gathered.held

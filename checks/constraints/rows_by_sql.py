@@ -7,11 +7,7 @@ one, so that it costs no other.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
-
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING, TypeVar
 
 from checks.columns.diagnosis import raising_row
 from checks.columns.fault_naming import in_order, to_defect
@@ -21,7 +17,7 @@ from checks.constraints.plan import judged_columns
 from checks.constraints.rows import RowConstraint
 from checks.constraints.spark_rows import RowFrames
 from checks.constraints.violations import Violations
-from checks.failures import FAILURES, Failure, reason_for
+from checks.failures import Failure, failures, is_of_spark, reason_for, session_has_ended
 from checks.numbering import Relation
 from checks.source import Reading
 from checks.specs import columns_of_where, is_looked_at
@@ -29,8 +25,11 @@ from scrub.codec.digest import Salt
 from scrub.errors import StoreUnavailable
 from scrub.model.constraint import Constraint
 from scrub.model.defect import Defect, DefectKind
-from scrub.spark.failures import SessionEnded
+from scrub.spark.lazily import F
 from scrub.stores.constraints import ConstraintStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
 
 Answer = TypeVar("Answer")
 
@@ -51,8 +50,8 @@ class RowsBySql:
             if len(constraints) > 1 and self.rows.not_read_by_column:
                 return self._one_by_one(constraints)
             return found
-        except FAILURES as error:
-            if len(constraints) > 1 and not isinstance(error, SessionEnded):
+        except failures() as error:
+            if len(constraints) > 1 and not session_has_ended(error):
                 return self._one_by_one(constraints)
             lost = [Violations(one) for one in constraints]
             for violations in lost:
@@ -123,13 +122,13 @@ class RowsBySql:
         faults = [fault for check in checks for fault in check.sql_faults(table, names)]
         return SqlLook(self.relation, columns, {}, faults)
 
-    def _over(self, look: SqlLook, job: Callable[[DataFrame], Answer]) -> Answer:
+    def _over(self, look: SqlLook, job: Callable[["DataFrame"], Answer]) -> Answer:
         return self.rows.over(look.columns, job)
 
     def _reason(self, constraint: Constraint, error: Failure) -> str:
         """Why a constraint could not be checked: the row to blame, if an expression raises."""
         redact = self.reading.settings.redact
-        if not isinstance(error, PySparkException) or isinstance(error, SessionEnded):
+        if not is_of_spark(error) or session_has_ended(error):
             return reason_for(error, redact)
         table = self.relation.table.table
         look = self._look([self._check(constraint)])
@@ -140,7 +139,7 @@ class RowsBySql:
                 look,
                 lambda rows: raising_row(rows.where(looked_at), table, values, self.salt, collect),
             )
-        except FAILURES as another:
+        except failures() as another:
             return reason_for(another, redact)
         return f"its expression {raised.told}" if raised else reason_for(error, redact)
 

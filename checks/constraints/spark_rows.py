@@ -3,16 +3,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from pyspark.sql import DataFrame
-
-from checks.failures import FAILURES, split_not_read
+from checks.failures import failures, split_not_read
 from checks.source import Reading
 from checks.unread import PARTS_SET_ASIDE_MAX, parts_not_read
 from scrub.model.relation import RelationFacts
 from scrub.model.table import Column
 from scrub.spark.collecting import translated
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 Answer = TypeVar("Answer")
 
@@ -20,7 +21,7 @@ Answer = TypeVar("Answer")
 class RowFrames(Protocol):
     """Rows of a table that jobs are run over."""
 
-    def over(self, columns: Sequence[Column], job: Callable[[DataFrame], Answer]) -> Answer:
+    def over(self, columns: Sequence[Column], job: Callable[["DataFrame"], Answer]) -> Answer:
         """What a job answers about some columns of all rows that can be read."""
 
     @property
@@ -40,14 +41,14 @@ class SparkRows:
     facts: RelationFacts
     lost: dict[str, str] = field(default_factory=dict)  # by file, the reason
 
-    def over(self, columns: Sequence[Column], job: Callable[[DataFrame], Answer]) -> Answer:
+    def over(self, columns: Sequence[Column], job: Callable[["DataFrame"], Answer]) -> Answer:
         store = self.reading.stores[self.facts.store]
         while True:
             splits = [split for split in self.facts.splits if split.uri not in self.lost]
             try:
                 with translated():
                     return job(store.frame(self.reading.spark, self.facts, columns, splits))
-            except FAILURES as error:
+            except failures() as error:
                 found = split_not_read(error, splits)
                 if found is None or len(self.lost) >= PARTS_SET_ASIDE_MAX:
                     raise

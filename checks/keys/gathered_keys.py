@@ -23,8 +23,8 @@ from checks.keys.packed_ranges import (
 from checks.keys.range_places import places_of
 from checks.keys.split_rows import Key, SplitRows, is_word
 from checks.keys.suspicion import FOUND_SCHEMA, Found, found_in, found_rows, report_rows
-from scrub.codec import digest_sets
 from scrub.codec.digest import Salt
+from scrub.codec.lazily import digest_sets
 
 _WORD_BYTES = 8
 

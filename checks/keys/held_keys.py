@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from checks.keys.split_rows import Key, KeyDigests, key_digests
-from scrub.codec import digest_sets
 from scrub.codec.digest import Salt
-from scrub.codec.digest_sets import Keys
+from scrub.codec.lazily import digest_sets
+from scrub.codec.words import Keys
 
 _SETS_BYTES_MAX = 512 << 20  # in a worker
 

@@ -23,8 +23,9 @@ from checks.keys.range_places import places_of
 from checks.keys.split_rows import Given, Key, SplitRows, batches_of, in_tasks, key_digests
 from checks.task_rows import as_batch
 from checks.work import Batches, SecondTasks, Work
-from scrub.codec import digest_sets
 from scrub.codec.digest import RowDigests, Salt, verify_digest
+from scrub.codec.lazily import digest_sets
+from scrub.codec.words import Pairs
 from scrub.stores.unreadable import UnreadableSplit
 
 RANGE_KEYS = 4 << 20  # about as many as the second task of a range holds
@@ -179,7 +180,7 @@ def words_in(some: Sequence[Words]) -> Words:
     return np.concatenate([np.empty(0, dtype=np.uint64), *some])
 
 
-def pairs_in(some: Sequence[Words]) -> digest_sets.Pairs:
+def pairs_in(some: Sequence[Words]) -> Pairs:
     """The same as the pairs that they are of."""
     return words_in(some).reshape(-1, 2)
 

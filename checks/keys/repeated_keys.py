@@ -8,10 +8,9 @@ by value: two keys may share a digest.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from checks.jobs import Jobs
 from checks.keys import among_held, by_sql
@@ -22,8 +21,12 @@ from checks.keys.packed_ranges import brought_together, unpacked
 from checks.keys.sifted_rows import every_complete, sifted
 from checks.keys.split_rows import Key, SplitRows
 from checks.keys.suspicion import FOUND_SCHEMA, Found, found_in, found_rows, report_rows
-from scrub.codec import digest_sets
 from scrub.codec.digest import Salt
+from scrub.codec.lazily import digest_sets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 SUSPECTS_MAX = 4_000_000
 """More repeated keys than these do not travel to tasks; Spark compares all rows by value."""
@@ -70,7 +73,7 @@ def find_repeated(
     ]
 
 
-def repeated_in(batches: Iterator[pa.RecordBatch], keys_max: int) -> Iterator[pa.RecordBatch]:
+def repeated_in(batches: Iterator["pa.RecordBatch"], keys_max: int) -> Iterator["pa.RecordBatch"]:
     """The digests of a range that occur more than once; runs in a Spark task."""
     gathering, reports = unpacked(batches)
     for (number, _), digests in gathering.items():
@@ -106,7 +109,7 @@ def _findings(
 
 def find_repeated_by_sql(
     jobs: Jobs,
-    rows: DataFrame,
+    rows: "DataFrame",
     keys: Sequence[RepeatableKey],
     primary_key: Key,
     where: str | None = None,
@@ -126,7 +129,7 @@ def find_repeated_by_sql(
 
 
 def _compared(
-    jobs: Jobs, rows: DataFrame, key: RepeatableKey, primary_key: Key, looked: KeyFindings
+    jobs: Jobs, rows: "DataFrame", key: RepeatableKey, primary_key: Key, looked: KeyFindings
 ) -> KeyFindings:
     """What Spark finds in a keyed frame: by hash first, and by value where hashes are equal."""
     suspected = by_sql.suspects(rows, key.columns).persist()
@@ -139,13 +142,13 @@ def _compared(
         suspected.unpersist()
 
 
-def _violating_here(few: pa.Table, key: RepeatableKey, primary_key: Key) -> Iterator[Named]:
+def _violating_here(few: "pa.Table", key: RepeatableKey, primary_key: Key) -> Iterator[Named]:
     if key.is_primary:
         return among_held.repeated(few, key.columns)
     return among_held.sharing(few, key.columns, primary_key)
 
 
-def _violating(few: DataFrame, key: RepeatableKey, primary_key: Key) -> DataFrame:
+def _violating(few: "DataFrame", key: RepeatableKey, primary_key: Key) -> "DataFrame":
     if key.is_primary:
         return by_sql.repeated(few, key.columns)
     return by_sql.sharing(few, key.columns, primary_key)

@@ -12,10 +12,9 @@ While some parents cannot be read, nothing is violated: rows without a known par
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from checks.jobs import Jobs
 from checks.keys import among_held, by_sql
@@ -27,8 +26,12 @@ from checks.keys.sifted_rows import every_complete, sifted
 from checks.keys.split_rows import Key, SplitRows, is_word
 from checks.keys.suspicion import FOUND_SCHEMA, Words, found_in, found_rows, report_rows
 from checks.work import Work
-from scrub.codec import digest_sets
 from scrub.codec.digest import Salt
+from scrub.codec.lazily import digest_sets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 _CHILD, _PARENT = 0, 1
 
@@ -99,7 +102,7 @@ def find_unmatched(
     return counted(unmatched, jobs, looked, parents_whole=whole)
 
 
-def unmatched_in(batches: Iterator[pa.RecordBatch], keys_max: int) -> Iterator[pa.RecordBatch]:
+def unmatched_in(batches: Iterator["pa.RecordBatch"], keys_max: int) -> Iterator["pa.RecordBatch"]:
     """The keys of a range that no parent has; runs in a Spark task."""
     gathering, reports = unpacked(batches)
     parents = digest_sets.set_of(pairs_in(gathering.get((0, _PARENT), [])))
@@ -110,8 +113,8 @@ def unmatched_in(batches: Iterator[pa.RecordBatch], keys_max: int) -> Iterator[p
 
 
 def unmatched_words_in(
-    batches: Iterator[pa.RecordBatch], keys_max: int
-) -> Iterator[pa.RecordBatch]:
+    batches: Iterator["pa.RecordBatch"], keys_max: int
+) -> Iterator["pa.RecordBatch"]:
     """The same for keys that the first digest tells apart, which travels alone."""
     gathering, reports = unpacked(batches)
     parents = digest_sets.set_of_firsts(words_in(gathering.get((0, _PARENT), [])))
@@ -147,8 +150,8 @@ def _suspicious(
 
 def find_unmatched_by_sql(
     jobs: Jobs,
-    child: DataFrame,
-    parent: DataFrame,
+    child: "DataFrame",
+    parent: "DataFrame",
     reference: Reference,
     primary_key: Key,
     *,

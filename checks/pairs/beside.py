@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checks.columns.sifting import ROWS_MAX
-from checks.failures import FAILURES, reason_for
+from checks.failures import failures, reason_for
 from checks.findings import SlotFindings
 from checks.jobs import Jobs
 from checks.pairs.copies import (
@@ -61,7 +61,7 @@ class PairsBeside:
                 shown.add(self._bad_pairs(shown))
                 pairs = (pair for report in on_order for pair in report["shown"])
                 shown.add(map(self.judging.words.of_pair, pairs))
-            except FAILURES as error:
+            except failures() as error:
                 reason = reason_for(error, self.judging.redact)
                 note = f"not every defect could be named: {reason}"
                 self.judging.of_table.notes.append(note)

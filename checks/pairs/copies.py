@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from checks.pairs.scan import PairSpec, key_digests, layout_and_indexes
 from checks.task_rows import arrow_schema, as_batch
-from scrub.codec.xxh64 import Digests
+from scrub.codec.words import Digests
 
 COPIES_SCHEMA = "index int, row binary, key binary, value binary, copies bigint, differ boolean"
 """A key that is there more than once: the layout's number of its index, the row it tells (empty if

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
-from checks.failures import FAILURES, split_not_read
+from checks.failures import failures, split_not_read
 from checks.pairs.plan import stamp_of
 from checks.pairs.rows import PairRows
 from checks.source import Reading
@@ -69,7 +69,7 @@ class DecodedRows:
                 rows = PairRows(self.reading, self.plan, self._readable)
                 with translated():
                     return job(rows.frame(columns, partial=not self._may_lack_pairs))
-            except FAILURES as error:
+            except failures() as error:
                 found = split_not_read(error, self._readable)
                 # Of a pair in several versions, what was not read may be the latest.
                 if found is None or not self._may_set_aside:

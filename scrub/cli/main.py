@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from scrub import __version__
-from scrub.cli import interrupts
+from scrub.cli import interrupts, unused_libraries
 from scrub.cli.groups import Group
 from scrub.errors import ScrubError
 from scrub.redaction import redacted
@@ -113,6 +113,7 @@ def main() -> NoReturn:
         if isinstance(stream, TextIOWrapper):
             # A terminal that lacks a character must not cost the report.
             stream.reconfigure(errors="backslashreplace")
+    unused_libraries.leave_out()
     interrupts.listen()
     try:
         sys.exit(run(sys.argv[1:]))

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from scrub.codec import xxh64
-from scrub.codec.xxh64 import Bitmap, Digests
+from scrub.codec.lazily import xxh64
+from scrub.codec.words import PRIMES, Bitmap, Digests
 from scrub.model.types import ColumnType, TypeName
 
 DIGEST_VERSION = 1
@@ -100,10 +100,7 @@ def _hash_word(word: int, seed: int) -> int:
     def rotate(value: int, bits: int) -> int:
         return (value << bits | value >> (64 - bits)) & mask
 
-    one, two, three, four, five = (
-        int(prime)
-        for prime in (xxh64.PRIME_1, xxh64.PRIME_2, xxh64.PRIME_3, xxh64.PRIME_4, xxh64.PRIME_5)
-    )
+    one, two, three, four, five = PRIMES
     digest = (seed + five + 8) & mask
     digest ^= rotate(word * two & mask, 31) * one & mask
     digest = (rotate(digest, 27) * one + four) & mask

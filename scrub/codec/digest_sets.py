@@ -19,10 +19,9 @@ import numpy as np
 from numba import njit, types, uint64
 from numpy.typing import NDArray
 
-from scrub.codec.xxh64 import Digests, Word
+from scrub.codec.words import Digests, Pairs
+from scrub.codec.xxh64 import Word
 
-Pairs: TypeAlias = NDArray[np.uint64]  # (keys, 2): first and second digest
-Keys: TypeAlias = NDArray[np.uint64]  # pairs; or, with one dimension, first digests alone
 Recent: TypeAlias = NDArray[
     np.uint64
 ]  # (places, 3): both digests of a key, and how often it was seen

@@ -21,17 +21,13 @@ import numpy as np
 from numba import boolean, int32, int64, njit, types, uint8, uint64, void
 from numpy.typing import NDArray
 
-Digests: TypeAlias = NDArray[np.uint64]
-Bitmap: TypeAlias = NDArray[np.uint8]
+from scrub.codec.words import PRIMES, Bitmap, Digests
+
 Integers: TypeAlias = NDArray[Any]
 Word: TypeAlias = Any
 """An unsigned 64-bit number inside compiled code, where Python's int has no meaning."""
 
-PRIME_1 = np.uint64(0x9E3779B185EBCA87)
-PRIME_2 = np.uint64(0xC2B2AE3D27D4EB4F)
-PRIME_3 = np.uint64(0x165667B19E3779F9)
-PRIME_4 = np.uint64(0x85EBCA77C2B2AE63)
-PRIME_5 = np.uint64(0x27D4EB2F165667C5)
+PRIME_1, PRIME_2, PRIME_3, PRIME_4, PRIME_5 = map(np.uint64, PRIMES)
 
 
 def _read(of: Any) -> Any:

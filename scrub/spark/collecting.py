@@ -5,11 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
-
-from scrub.spark.failures import SessionEnded
-from scrub.spark.launching import has_ended
+from scrub.spark.imported import spark_is_imported
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,18 +24,36 @@ def translated() -> Iterator[None]:
     """
     try:
         yield
-    except Py4JJavaError as error:
-        from pyspark.errors.exceptions.captured import convert_exception
-
-        _demand_no_interrupt(error)
-        raise convert_exception(_unwrapped(error.java_exception)) from error
-    except (Py4JError, ConnectionError) as error:
-        _demand_no_interrupt(error)
-        raise SessionEnded() from error
-    except PySparkException as error:
-        _demand_no_interrupt(error)
+    except Exception as error:
+        if spark_is_imported():
+            _raise_translated(error)
         raise
-    # Rows that come through a socket just end when Java does.
+    if spark_is_imported():
+        _demand_a_session()
+
+
+def _raise_translated(error: Exception) -> None:
+    """Raise what an exception of Spark's or Py4J's stands for; leave any other alone."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors import PySparkException
+    from pyspark.errors.exceptions.captured import convert_exception
+
+    from scrub.spark.failures import SessionEnded
+
+    if not isinstance(error, Py4JError | ConnectionError | PySparkException):
+        return
+    _demand_no_interrupt(error)
+    if isinstance(error, Py4JJavaError):
+        raise convert_exception(_unwrapped(error.java_exception)) from error
+    if not isinstance(error, PySparkException):
+        raise SessionEnded() from error
+
+
+def _demand_a_session() -> None:
+    """Rows that come through a socket just end when Java does."""
+    from scrub.spark.failures import SessionEnded
+    from scrub.spark.launching import has_ended
+
     if has_ended():
         raise SessionEnded()
 

@@ -2,12 +2,12 @@
 """Reading Spark's errors: which file it could not read, what it lacks, what raised."""
 
 import re
-from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from scrub.errors import StoreUnavailable, first_line
+from scrub.spark.plain_paths import plain_path
 
 _FILE_IN_MESSAGE = re.compile(
     r"(?:Encountered error while reading file|Error while reading file) (\S+?)\.? ", re.DOTALL
@@ -137,9 +137,3 @@ def unreadable_reason(error: PySparkException) -> str | None:
         causes = _CAUSE.findall(told)
         return f"Spark cannot read the file{f': {causes[-1].strip()}' if causes else ''}"
     return None
-
-
-def plain_path(uri: str) -> str:
-    """`file:///a%20b` and `/a b` name the same file; other schemes stay as they are."""
-    parts = urlsplit(uri)
-    return unquote(parts.path) if parts.scheme == "file" else uri

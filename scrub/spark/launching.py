@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pyspark import SparkContext, java_gateway
-
 _ENDING_SECONDS = 3.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _started: list[subprocess.Popen[Any]] = []
@@ -24,6 +22,8 @@ _started: list[subprocess.Popen[Any]] = []
 @contextmanager
 def ended_if_interrupted() -> Iterator[None]:
     """A JVM that is started in the block is gone when the block is left by an exception."""
+    from pyspark import java_gateway
+
     launcher: Any = java_gateway
     original, before = launcher.Popen, len(_started)
 
@@ -60,6 +60,8 @@ def kill_all() -> None:
 
 def has_ended() -> bool:
     """Whether the JVM that sessions of this process use has gone; a borrowed one nobody knows."""
+    from pyspark import SparkContext
+
     gateway = SparkContext._gateway
     process = gateway.__dict__.get("proc") if gateway is not None else None
     return process is not None and process.poll() is not None
@@ -73,6 +75,8 @@ def _end(process: subprocess.Popen[Any]) -> None:
         _signal(process, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_ENDING_SECONDS)
+    from pyspark import SparkContext
+
     gateway = SparkContext._gateway
     if gateway is not None and gateway.__dict__.get("proc") is process:
         # A later session of this process starts another one.

@@ -7,28 +7,31 @@ of those, only NULL is asked about. Files may hold anything.
 
 from collections.abc import Sequence
 from functools import reduce
-
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F
+from operator import or_
+from typing import TYPE_CHECKING
 
 from scrub.model.table import Column
 from scrub.model.types import TypeName
+from scrub.spark.lazily import F
 from scrub.spark.names import named
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
 
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 _DECIMAL_DIGITS_MAX = 38
 
 
-def is_rejected(columns: Sequence[Column], *, of_files: bool) -> SparkColumn:
+def is_rejected(columns: Sequence[Column], *, of_files: bool) -> "SparkColumn":
     """Whether a row has a value in one of the columns that the column cannot hold."""
     conditions = [named(column.name).isNull() for column in columns if not column.nullable]
     if of_files:
         misfits = [does_not_fit(column) for column in columns]
         conditions += [misfit for misfit in misfits if misfit is not None]
-    return F.coalesce(reduce(SparkColumn.__or__, conditions, F.lit(False)), F.lit(False))
+    return F.coalesce(reduce(or_, conditions, F.lit(False)), F.lit(False))
 
 
-def does_not_fit(column: Column) -> SparkColumn | None:
+def does_not_fit(column: Column) -> "SparkColumn | None":
     """Whether a value is none of its type; NULL for NULL, and None where every value is one."""
     value, of_type = named(column.name), column.type
     match of_type.name:

@@ -5,10 +5,13 @@ One text for each value, so that entries of indexes of any shape travel in one f
 `scrub.codec.json_values` tells what a report shows for it.
 """
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from scrub.model.types import ColumnType, TypeName
+from scrub.spark.lazily import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 # One character of UTF-8 in hex, else one byte.
 _CHARACTER = (
@@ -20,7 +23,7 @@ _FIRST_YEAR, _LAST_YEAR = 1, 9999
 _DAY_SECONDS, _HOUR_SECONDS, _MINUTE_SECONDS, _SECOND_MICROS = 86_400, 3_600, 60, 1_000_000
 
 
-def as_text(column: Column, column_type: ColumnType) -> Column:
+def as_text(column: "Column", column_type: ColumnType) -> "Column":
     """A value as text that tells it exactly; NULL stays NULL."""
     match column_type.name:
         case TypeName.BINARY:
@@ -32,7 +35,7 @@ def as_text(column: Column, column_type: ColumnType) -> Column:
             return column.cast("string")
 
 
-def as_told_text(column: Column, column_type: ColumnType) -> Column:
+def as_told_text(column: "Column", column_type: ColumnType) -> "Column":
     """The same as `scrub.codec.arrow_text` tells it, also of values that cannot be.
 
     Bytes that are not UTF-8 are spelled out, and outside the calendar a date is a number of days
@@ -53,7 +56,7 @@ def as_told_text(column: Column, column_type: ColumnType) -> Column:
             return text
 
 
-def _micros(wall_clock: Column) -> Column:
+def _micros(wall_clock: "Column") -> "Column":
     """As many since 1970; as decimals, because a whole day may begin before the first one."""
     day = F.unix_date(wall_clock.cast("date")).cast("decimal(12,0)") * _DAY_SECONDS
     seconds = day + F.hour(wall_clock) * _HOUR_SECONDS + F.minute(wall_clock) * _MINUTE_SECONDS
@@ -62,12 +65,12 @@ def _micros(wall_clock: Column) -> Column:
     return F.concat(micros.cast("decimal(20,0)").cast("string"), F.lit(" us"))
 
 
-def _spelled_out(text: Column) -> Column:
+def _spelled_out(text: "Column") -> "Column":
     characters = F.regexp_extract_all(F.hex(text), F.lit(_CHARACTER), F.lit(0))
     return F.array_join(F.transform(characters, _character), "")
 
 
-def _character(octets: Column) -> Column:
+def _character(octets: "Column") -> "Column":
     is_stray = (F.length(octets) == _BYTE) & (octets >= "80")
     stray = F.concat(F.lit("\\x"), F.lower(octets))
     return F.when(is_stray, stray).otherwise(F.decode(F.unhex(octets), "UTF-8"))
