@@ -8,12 +8,15 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 import pyarrow as pa
 
 from checks.work import Batches, SecondTasks, Work
+from scrub.pacing import Unwanted, unwanted_when
 from scrub.stores.unreadable import UnreadableSplit
 
 OnFraction = Callable[[float], None]
@@ -53,14 +56,18 @@ class InProcess:
         """What each task returns, in the order of the tasks."""
         if len(given) <= 1 or self.cores == 1:
             return [batch for of_task in given for batch in _attempted(task, of_task)]
-        stopping = Stop()
+        stopping = Event()
         with ThreadPoolExecutor(self.cores, thread_name_prefix="scrub-task") as pool:
-            futures = [pool.submit(_attempted, task, of_task, stopping) for of_task in given]
+            # Each thread keeps to the limits of the one that waits for it.
+            futures = [
+                pool.submit(copy_context().run, _attempted, task, of_task, stopping)
+                for of_task in given
+            ]
             try:
                 self._wait(futures)
             except BaseException:
-                # None is begun any more, and those that run end at their next batch.
-                stopping.now = True
+                # None is begun any more, and those that run end at the next batch that they read.
+                stopping.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return [batch for future in futures for batch in future.result()]
@@ -77,27 +84,24 @@ class InProcess:
                 self.on_fraction((total - len(waiting)) / total)
 
 
-@dataclass(slots=True)
-class Stop:
-    """Tells tasks to end, at the next batch."""
-
-    now: bool = False
-
-
 def _attempted(
-    task: Callable[[Any], Batches], given: Any, stopping: Stop | None = None
+    task: Callable[[Any], Batches], given: Any, stopping: Event | None = None
 ) -> list[pa.RecordBatch]:
     found: list[pa.RecordBatch] = []
-    if stopping is not None and stopping.now:
-        return found
+    if stopping is not None:
+        if stopping.is_set():
+            return found
+        unwanted_when(stopping)
     try:
         for batch in task(given):
             found.append(batch)
-            if stopping is not None and stopping.now:
+            if stopping is not None and stopping.is_set():
                 break
+    except Unwanted:
+        pass  # whoever set it has a reason to tell
     except BaseException as error:
         if stopping is not None:
-            stopping.now = True
+            stopping.set()
         if isinstance(error, UnreadableSplit) or not isinstance(error, Exception):
             raise
         raise TaskFailed(error) from error

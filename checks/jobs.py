@@ -7,7 +7,7 @@ somebody asks for a frame.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from checks.in_process import InProcess
 from checks.work import Work
+from scrub.pacing import current
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -54,6 +55,27 @@ class Jobs:
 
         return as_frame(self.spark, job)
 
+    def _alone(self, job: "Work | DataFrame") -> "DataFrame":
+        """The same for those who want nothing else at the same time."""
+        if not isinstance(job, Work):
+            return job
+        from checks.spark_work import as_frame
+
+        return as_frame(self.spark, job, alone=True)
+
+    @contextmanager
+    def _tasks_that_wait(self, job: "Work | DataFrame") -> Iterator[None]:
+        """Tasks on this machine see a pause file, and its pauses are no part of the work."""
+        pace = current()
+        if pace is None or not isinstance(job, Work):
+            yield
+            return
+        pace.tasks_wait = str(self.spark.conf.get("spark.master", "")).startswith("local")
+        try:
+            yield
+        finally:
+            pace.tasks_wait = False
+
     @contextmanager
     def watched(self, group: str, on_fraction: Callable[[float], None]) -> Iterator[None]:
         """Tell how much of the block's work is done, now and then."""
@@ -71,16 +93,12 @@ class Jobs:
 
     def rows(self, frame: "DataFrame") -> "list[Row]":
         """All rows of a frame that is known to have few."""
-        from scrub.spark.collecting import translated
-
-        with translated():
+        with _action():
             return frame.collect()
 
     def each(self, frame: "DataFrame") -> "Iterator[Row]":
         """The rows of a frame that may have more than the driver can hold."""
-        from scrub.spark.collecting import translated
-
-        with translated():
+        with _action():
             yield from frame.toLocalIterator()
 
     def few_or_each(self, job: "Work | DataFrame") -> Iterator[Mapping[str, Any]]:
@@ -89,17 +107,17 @@ class Jobs:
             for batch in self.in_process.table(job).to_batches(_ROWS_AT_ONCE):
                 yield from batch.to_pylist()
             return
-        for row in self.each(self.frame(job)):
+        for row in self.each(self._alone(job)):
             yield row.asDict()
 
     def arrow(self, job: "Work | DataFrame") -> pa.Table:
         """All rows of a job that is known to return few, as Arrow."""
         if isinstance(job, Work) and self.in_process is not None:
             return self.in_process.table(job)
-        from scrub.spark.collecting import collect_arrow, translated
+        from scrub.spark.collecting import collect_arrow
 
-        with translated():
-            return collect_arrow(self.frame(job))
+        with _action(), self._tasks_that_wait(job):
+            return collect_arrow(self._alone(job))
 
     def held(self, work: Work) -> pa.Table | None:
         """What tasks return, if they run in this process and it is little enough to stay here."""
@@ -110,21 +128,25 @@ class Jobs:
 
     def number(self, frame: "DataFrame") -> int:
         """How many rows a frame has."""
-        from scrub.spark.collecting import translated
-
-        with translated():
+        with _action():
             return frame.count()
 
     def is_empty(self, frame: "DataFrame") -> bool:
         """Whether a frame has no row."""
-        from scrub.spark.collecting import translated
-
-        with translated():
+        with _action():
             return frame.isEmpty()
 
     def computed(self, frame: "DataFrame") -> "DataFrame":
         """The frame, computed now and held by the executors."""
-        from scrub.spark.collecting import translated
-
-        with translated():
+        with _action():
             return frame.localCheckpoint()
+
+
+@contextmanager
+def _action() -> Iterator[None]:
+    """Around an action of Spark: not during a pause, and what Spark itself reads is paid for."""
+    from scrub.spark.collecting import translated
+
+    pace = current()
+    with pace.paying() if pace else nullcontext(), translated():
+        yield

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from checks.numbering import Relation
 from checks.task_sums import NumberedSplit
+from scrub.model.pace import Limits
 from scrub.model.relation import Split
 
 BYTES_PER_ROW_GUESSED = 50
@@ -21,6 +22,7 @@ class JobSize:
 
     first_job_rows: int = 100_000_000
     job_seconds: float = 30.0
+    limited_seconds: float = 10.0  # where the pace is limited, which is seen to between jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,13 @@ class Part:
         if not self.splits:
             return self.relation.side.facts.rows or 0
         return sum(_rows(split) for split in self.splits)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes it has, of which fewer may be read."""
+        if not self.splits:
+            return self.relation.side.facts.bytes or 0
+        return sum(split.bytes for split in self.splits)
 
 
 def cut(relations: Sequence[Relation]) -> tuple[Part, ...]:
@@ -68,15 +77,22 @@ def _groups(relation: Relation) -> Iterator[tuple[Split, ...]]:
     yield from (tuple(of_file) for of_file in files.values())
 
 
-def next_job(parts: Sequence[Part], size: JobSize, rows_per_second: float | None) -> int:
+def next_job(
+    parts: Sequence[Part],
+    size: JobSize,
+    rows_per_second: float | None,
+    limits: Limits | None = None,
+) -> int:
     """How many of the parts to scan in the next job: at least one."""
-    budget = size.first_job_rows
+    budget, seconds = size.first_job_rows, size.job_seconds
+    if limits:
+        seconds = min(seconds, size.limited_seconds)
     if rows_per_second is not None:
-        budget = int(rows_per_second * size.job_seconds)
-    taken = 0
+        budget = int(rows_per_second * seconds)
+    rows = octets = 0
     for count, part in enumerate(parts, start=1):
-        taken += part.rows
-        if taken >= budget:
+        rows, octets = rows + part.rows, octets + part.bytes
+        if rows >= budget or (limits and limits.seconds(rows, octets) >= seconds):
             return count
     return len(parts)
 

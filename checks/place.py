@@ -7,13 +7,10 @@ is for work that outgrows a machine, for clusters, and for what only Spark can r
 
 from collections.abc import Callable, Collection, Iterator
 
-from scrub.model.place import IN_PROCESS_BYTES, Place
+from scrub.model.place import IN_PROCESS_BYTES, Place, in_units
 from scrub.model.plan import CheckPlan, Side, TablePlan, Way
 from scrub.model.relation import RelationFacts
 from scrub.model.request import Engine, Strategy
-
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
-_STEP = 1024
 
 NeededBytes = Callable[[RelationFacts, Collection[str]], int]
 
@@ -38,14 +35,6 @@ def place_of(
     if size > bytes_max:
         return Place(in_process=False, reason=f"{told}, above {in_units(bytes_max)}")
     return Place(in_process=True, reason=f"{told}, below {in_units(bytes_max)}")
-
-
-def in_units(size: int) -> str:
-    """A number of bytes for people."""
-    amount, unit = float(size), 0
-    while amount >= _STEP and unit < len(_UNITS) - 1:
-        amount, unit = amount / _STEP, unit + 1
-    return f"{amount:.3g} {_UNITS[unit]}"
 
 
 def _needs_spark(table: TablePlan) -> str | None:

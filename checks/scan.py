@@ -16,6 +16,7 @@ from checks.numbering import Slot
 from checks.parts import Part, next_job
 from checks.run_state import Run
 from scrub.model.request import Strategy
+from scrub.pacing import current
 from scrub.spark.collecting import translated
 
 
@@ -26,7 +27,8 @@ def scan(run: Run) -> None:
     rows_total = sum(part.rows for part in wanted)
     remaining = [part for part in wanted if part.number not in state.done]
     while remaining:
-        count = next_job(remaining, settings.job_size, state.rows_per_second)
+        limits = pace.limits if (pace := current()) else None
+        count = next_job(remaining, settings.job_size, state.rows_per_second, limits)
         job, remaining = tuple(remaining[:count]), remaining[count:]
         job_rows, started = sum(part.rows for part in job), time.monotonic()
 

@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-def as_frame(spark: SparkSession, work: Work) -> DataFrame:
-    """What the tasks return; nothing runs before somebody wants it."""
+def as_frame(spark: SparkSession, work: Work, *, alone: bool = False) -> DataFrame:
+    """What the tasks return; nothing runs before somebody wants it.
+
+    It is `alone` if it is not joined with another frame that tasks read at the same time.
+    """
     schema: StructType | str
     schema = work.schema if isinstance(work.schema, str) else to_struct(work.schema)
     if not work.given:
         frame = spark.createDataFrame([], schema)
     else:
-        frame = run_each(spark, work.given, work.task, schema)
+        frame = run_each(spark, work.given, work.task, schema, alone=alone)
     second = work.second
     if second is None:
         return frame

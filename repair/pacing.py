@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from scrub.pacing import paid_at, rows_in_a_step
+
 _FIRST = 1_000
 _MOST = 400_000
 CHUNK_SECONDS = 0.2  # while others write, who may have to wait for a transaction
@@ -13,7 +15,6 @@ _ALONE_STEPS = 5
 _GROWTH_MAX = 2.0
 _SHRINKING = 4
 _REST_MAX_SECONDS = 1.0
-_STEPS_A_SECOND = 4  # at least, of each worker whose pace is limited
 
 
 @dataclass(slots=True)
@@ -72,15 +73,14 @@ class Pace:
 
     def most(self, rows: int) -> int:
         """The number of rows, but no more than a step may read."""
-        if not self.rows_per_second:
-            return rows
-        return min(rows, max(1, self.rows_per_second // (_STEPS_A_SECOND * self.workers)))
+        each = self.rows_per_second / self.workers if self.rows_per_second else None
+        return rows_in_a_step(rows, each)
 
     def rest(self, rows: int, rows_per_second: int | None) -> None:
         """Rest after a step of so many rows; the allowance may change from step to step."""
         self.rows_per_second = rows_per_second
         if rows_per_second:
-            left = self._began + rows * self.workers / rows_per_second - self.clock()
+            left = paid_at(self._began, rows * self.workers, rows_per_second) - self.clock()
             # A longer rest follows only a step that began when more was allowed.
             longest = max(_REST_MAX_SECONDS, self.workers / rows_per_second)
             if left > 0:

@@ -30,6 +30,8 @@ def render(result: RunResult, *, redact: bool = False, context: ReportContext = 
         sections += _list(title, lines, screen)
     if result.ran is not None:
         sections.append(f"ran {printable(result.ran)}")
+    if result.pace is not None:
+        sections.append(f"pace: {printable(result.pace)}")
     sections.append(colours.status(summary.closing_line(result, context.verdict), screen))
     return wrapped("\n\n".join(sections) + "\n", screen)
 
@@ -40,6 +42,8 @@ def render_plan(plan: CheckPlan, context: ReportContext = NO_CONTEXT) -> str:
     sections = [f"strategy: {plan.strategy}"]
     if plan.place is not None:
         sections.append(printable(f"runs {plan.place}"))
+    if plan.pace is not None:
+        sections.append(printable(f"pace: {plan.pace}"))
     for of in plan.tables:
         lines = [plan_sections.headline(of), *_bullets(plan_sections.scan_lines(of))]
         if of.indexes:

@@ -32,7 +32,9 @@ def run_record(result: RunResult) -> Record:
         "started_at": _instant(result.started_at),
         "seconds": round(result.seconds, 3),
         "seconds_starting": round(result.seconds_starting, 3),
+        "seconds_waiting": round(result.seconds_waiting, 3),
         "ran": result.ran,
+        "pace": result.pace,
         "where": result.where,
         "redacted": result.redacted,
         "definitions": {
@@ -123,6 +125,7 @@ def plan_record(plan: CheckPlan) -> Record:
         "schema_version": SCHEMA_VERSION,
         "strategy": plan.strategy,
         "runs": None if plan.place is None else str(plan.place),
+        "pace": plan.pace,
         "tables": [_table_plan_record(table) for table in plan.tables],
         "not_checked": [
             {

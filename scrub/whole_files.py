@@ -22,10 +22,16 @@ def write_whole(path: Path, text: str) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def writable_file(path: Path) -> Path:
-    """A file to write; its folder must be there before an hour's work has nowhere to go."""
+def in_existing_folder(path: Path) -> Path:
+    """A file that may come and go: in a folder that is not there, it never would."""
     if not path.parent.is_dir():
         raise ValueError(f"the folder '{path.parent}' does not exist")
+    return path
+
+
+def writable_file(path: Path) -> Path:
+    """A file to write; its folder must be there before an hour's work has nowhere to go."""
+    in_existing_folder(path)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"'{path}' cannot be written")
     return path

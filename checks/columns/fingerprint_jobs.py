@@ -12,6 +12,7 @@ from checks.columns.sql_sums import EntryColumns, fingerprint_frame
 from checks.index_check import beside_primary_key
 from checks.numbering import Relation, Slot
 from checks.parts import Part, pack
+from checks.read_by_spark import frame_read
 from checks.scan_spec import ACTUAL, EXPECTED, ScanSpec
 from checks.specs import Looks, is_looked_at, scan_spec
 from checks.task_sums import SUMS_SCHEMA, TASKS_PER_CORE, added_up
@@ -55,7 +56,7 @@ def fingerprint_by_sql(
     for relation in {part.relation.number: part.relation for part in parts}.values():
         splits = [s for part in parts if part.relation is relation for s in part.splits]
         store = stores[relation.side.facts.store]
-        rows = store.frame(spark, relation.side.facts, relation.columns, splits)
+        rows = frame_read(store, spark, relation.side.facts, relation.columns, splits)
         frames.append(_sql_frame(rows, relation, slots, salt))
     return reduce(DataFrame.unionAll, frames)
 

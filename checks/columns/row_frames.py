@@ -15,6 +15,7 @@ from checks.columns.entries import primary_key_of
 from checks.jobs import Jobs
 from checks.numbering import Relation
 from checks.parts import Part, pack
+from checks.read_by_spark import frame_read
 from checks.scan_spec import ScanSpec
 from checks.specs import scan_spec
 from checks.task_sums import TASKS_PER_CORE, NumberedSplit
@@ -42,7 +43,7 @@ def rows_frame(
     if native and relation.is_native:
         return jobs.frame(_native_rows(jobs.cores, relation, parts, salt, chosen))
     splits = [split for part in parts for split in part.splits]
-    rows = store.frame(jobs.spark, relation.side.facts, relation.columns, splits)
+    rows = frame_read(store, jobs.spark, relation.side.facts, relation.columns, splits)
     if chosen is None:
         return rows
     numbers = [(int(number),) for number in np.flatnonzero(chosen.flags)]

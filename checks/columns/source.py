@@ -52,6 +52,7 @@ from checks.work import Work
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.request import Engine, Strategy
+from scrub.pacing import current
 from scrub.spark.failures import lacking
 from scrub.stores.base import ComparingStore
 
@@ -71,7 +72,8 @@ class ColumnSource:
         self.slots, self.relations = number_plan(plan)
         self.parts = cut(self.relations)
         self.unread = Unread()
-        self.by_tasks = settings.engine is Engine.NATIVE  # Spark's own reader is not used
+        # Spark's own reader is not used where it is not wanted, or cannot keep to a pace.
+        self.by_tasks = settings.engine is Engine.NATIVE or current() is not None
         planned = {one.check for table in plan.tables for one in table.whole}
         self.riding: dict[str, TableCheckRun] = {}
         for check in table_checks(planned):

@@ -27,6 +27,7 @@ from checks.findings import SlotFindings
 from checks.numbering import Relation
 from checks.part_faults import PartFaults
 from checks.parts import Part
+from checks.read_by_spark import frame_read
 from checks.riding import Reports
 from checks.source import Reading
 from checks.unread import Unread
@@ -97,7 +98,7 @@ class TableCheckRun:
     def _frame(self, look: SqlLook, columns: Sequence[Column], parts: Sequence[Part]) -> DataFrame:
         facts, reading = look.relation.side.facts, self.reading
         splits = [split for part in parts for split in part.splits]
-        return reading.stores[facts.store].frame(reading.spark, facts, columns, splits)
+        return frame_read(reading.stores[facts.store], reading.spark, facts, columns, splits)
 
     def _parts_of(self, relation: Relation) -> list[Part]:
         return [part for part in self.parts if part.relation.number == relation.number]

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from pyspark.sql import DataFrame
 
 from checks.failures import FAILURES, split_not_read
+from checks.read_by_spark import frame_read
 from checks.source import Reading
 from checks.unread import PARTS_SET_ASIDE_MAX, parts_not_read
 from scrub.model.relation import RelationFacts
@@ -46,7 +47,7 @@ class SparkRows:
             splits = [split for split in self.facts.splits if split.uri not in self.lost]
             try:
                 with translated():
-                    return job(store.frame(self.reading.spark, self.facts, columns, splits))
+                    return job(frame_read(store, self.reading.spark, self.facts, columns, splits))
             except FAILURES as error:
                 found = split_not_read(error, splits)
                 if found is None or len(self.lost) >= PARTS_SET_ASIDE_MAX:

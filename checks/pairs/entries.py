@@ -20,6 +20,7 @@ from checks.pairs.scan import (
     fingerprint_pairs,
 )
 from checks.pairs.table import PairTable
+from checks.read_by_spark import frame_read
 from checks.task_sums import DRIVER_ROOM, SUMS_SCHEMA, add_up
 from scrub.codec.kv.sides import ACTUAL, DOUBTFUL, EXPECTED, PARTIAL
 from scrub.model.defect import DefectKind
@@ -105,7 +106,8 @@ class SparkPairs:
     def _pairs_of(self, held: PairRelation) -> DataFrame:
         facts, stamp = held.facts, stamp_of(held.facts)
         columns = PAIR if stamp is None else (*PAIR, stamp)
-        frame = self.stores[facts.store].frame(self.spark, facts, columns, facts.splits)
+        store = self.stores[facts.store]
+        frame = frame_read(store, self.spark, facts, columns, facts.splits)
         frame = frame.withColumn("key", F.expr("coalesce(key, X'')"))
         if stamp is not None:
             frame = frame.groupBy("key").agg(F.max_by("value", "ts").alias("value"))

@@ -45,8 +45,7 @@ _owner = click.option("--owner", metavar="ROLE",
 
 
 _gently = options.together(
-    click.option("--pause-file", type=options.FILE, metavar="FILE",
-                 help="Pause while this file exists."),
+    options.pause_file,
     click.option("--chunk-seconds", type=click.FloatRange(min=0.01), metavar="SECONDS",
                  help="About how long one transaction takes, for which writers may have to "
                  "wait.  [default: 0.2, or 2 while nobody else writes]"),
@@ -193,6 +192,7 @@ def renew(execute: bool, format_: str, **given: Any) -> None:
 @_indexes
 @options.catalog
 @options.redact
+@options.pace
 @options.result_options
 @options.spark_options
 def verify(

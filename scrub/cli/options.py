@@ -17,8 +17,9 @@ from scrub.cli.option_values import each, read_as
 from scrub.cli.screens import color
 from scrub.errors import UsageError
 from scrub.model.command_line import DEFAULT_CATALOG
+from scrub.model.pace import parse_rate
 from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy, parse_as_of
-from scrub.whole_files import writable_file
+from scrub.whole_files import in_existing_folder, writable_file
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -99,6 +100,18 @@ def keep(what: str) -> Decorator:
     return click.option("--keep", type=directory, metavar="DIR", help=what)
 
 
+pause_file = click.option("--pause-file", type=FILE, metavar="FILE",
+                          callback=read_as(in_existing_folder),
+                          help="Pause while this file exists.")  # fmt: skip
+pace = together(
+    click.option("--rows-per-second", type=click.IntRange(min=1), metavar="N",
+                 help="Read at most this many rows and entries per second."),
+    click.option("--bytes-per-second", metavar="SIZE", callback=read_as(parse_rate),
+                 help="Read at most this much per second, as it is stored, of the columns that "
+                 "are needed: 50MiB."),
+    pause_file,
+)  # fmt: skip
+
 check_request = bundle(
     "request",
     CheckRequest,
@@ -133,6 +146,7 @@ check_request = bundle(
     redact,
     click.option("--all-defects", type=FILE, callback=read_as(writable_file),
                  help="Write every defect to this file, as JSON lines."),
+    pace,
     click.option("--fresh", is_flag=True,
                  help="Start from the beginning, even if an interrupted check could be resumed."),
 )  # fmt: skip

@@ -32,6 +32,7 @@ class BackfillRequest:
     method: Method | None = None  # None: the one that suits the indexes
     parallel: int = 2
     rows_per_second: int | None = None
+    bytes_per_second: int | None = None  # of `verify`
     chunk_seconds: float | None = None  # None: short while others write
     wait_limit: float = 60.0
     pause_file: Path | None = None

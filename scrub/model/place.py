@@ -11,6 +11,8 @@ IN_PROCESS_BYTES_VARIABLE = "SCRUB_IN_PROCESS_BYTES"
 IN_PROCESS_BYTES_DEFAULT = 1 << 30
 
 _SIZE = re.compile(r"(\d+)\s*(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE | re.ASCII)
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+_STEP = 1024
 _POWERS = {"k": 10, "m": 20, "g": 30, "t": 40}
 
 
@@ -20,6 +22,14 @@ def parse_size(text: str) -> int:
     if found is None:
         raise ValueError(f"'{text}' is no number of bytes")
     return int(found[1]) << _POWERS.get((found[2] or "").lower(), 0)
+
+
+def in_units(size: int) -> str:
+    """A number of bytes for people."""
+    amount, unit = float(size), 0
+    while amount >= _STEP and unit < len(_UNITS) - 1:
+        amount, unit = amount / _STEP, unit + 1
+    return f"{amount:.3g} {_UNITS[unit]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,6 +179,7 @@ class CheckPlan:
     not_checked: tuple[NotChecked, ...] = ()
     own_indexes: tuple[OwnIndexPlan, ...] = ()
     place: Place | None = None  # where tasks run, once it is decided
+    pace: str | None = None  # what reading is limited to
 
     @property
     def errors(self) -> tuple[ScrubError, ...]:

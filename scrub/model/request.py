@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from scrub.model.command_line import DEFAULT_CATALOG
+from scrub.model.pace import Limits
 
 
 class Engine(StrEnum):
@@ -70,8 +71,20 @@ class CheckRequest:
     redact: bool = False
     all_defects: Path | None = None  # every defect goes here as JSON lines, whatever the limit
     fresh: bool = False  # do not resume an interrupted check
+    rows_per_second: int | None = None
+    bytes_per_second: int | None = None
+    pause_file: Path | None = None
     constraints_unasked: bool = True  # check constraints where nobody names the checks to make
     being_built: bool = False  # check indexes that are not published yet: the gate before that
+
+    @property
+    def limits(self) -> Limits:
+        """How fast the check may read."""
+        return Limits(
+            rows_per_second=self.rows_per_second,
+            bytes_per_second=self.bytes_per_second,
+            pause_file=self.pause_file,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

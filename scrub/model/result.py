@@ -83,7 +83,8 @@ class RunResult:
     tables: tuple[TableResult, ...]
     defects: tuple[Defect, ...]
     seconds_starting: float = 0.0  # of Spark, which says nothing about the check's speed
-    seconds_waiting: float = 0.0  # before looking again, with --settle; nor do they
+    seconds_waiting: float = 0.0  # for a pause to end, or to look again, with --settle; nor do they
+    pace: str | None = None  # what reading was limited to
     definitions: Mapping[str, Definition] = field(default_factory=dict)  # of the tables, by name
     where: str | None = None  # only rows for which this is true were looked at
     ran: str | None = None  # where its tasks ran, and why there

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from scrub.pacing import Pace, current, keeping
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
@@ -21,17 +23,34 @@ TaskFunction = Callable[[int], Iterator[pa.RecordBatch]]
 
 
 def run_in_tasks(
-    spark: "SparkSession", tasks: int, work: TaskFunction, schema: "StructType | str"
+    spark: "SparkSession",
+    tasks: int,
+    work: TaskFunction,
+    schema: "StructType | str",
+    *,
+    alone: bool = False,
 ) -> "DataFrame":
-    """A frame of what `work` yields for 0, 1, ... tasks-1, each in a task of its own."""
+    """A frame of what `work` yields for 0, 1, ... tasks-1, each in a task of its own.
+
+    If the pace is limited, there are no more tasks than run at once, and each keeps to its share,
+    for none knows of the others; if nothing else is read by the same job, the frame is `alone`.
+    """
+    limits, partitions = None, tasks
+    if pace := current():
+        from scrub.spark.session import parallelism
+
+        at_once = parallelism(spark)
+        partitions = max(1, min(tasks, at_once))
+        limits = pace.limits.divided(partitions if alone else at_once)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from work(number)
+        with keeping(Pace(limits) if limits else None):
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield from work(number)
         spare_modules_from_collection()
 
-    return spark.range(0, tasks, 1, tasks).mapInArrow(run, schema)
+    return spark.range(0, tasks, 1, partitions).mapInArrow(run, schema)
 
 
 def run_each(
@@ -39,9 +58,11 @@ def run_each(
     tasks: Sequence[Given],
     work: Callable[[Given], Iterator[pa.RecordBatch]],
     schema: "StructType | str",
+    *,
+    alone: bool = False,
 ) -> "DataFrame":
     """The same of what `work` yields for what each task is given."""
-    return run_in_tasks(spark, len(tasks), lambda number: work(tasks[number]), schema)
+    return run_in_tasks(spark, len(tasks), lambda number: work(tasks[number]), schema, alone=alone)
 
 
 @cache

@@ -18,12 +18,23 @@ def needed_bytes(facts: RelationFacts, columns: Collection[str]) -> int:
     Of a relation that is no Parquet, and of files that do not tell, everything counts.
     """
     total = sum(split.bytes for split in facts.splits)
-    files = list({s.uri: s for s in facts.splits if s.kind is SplitKind.PARQUET}.values())
-    if not files:
+    if not _files(facts):
         return max(total, facts.bytes or 0)
+    return round(total * needed_share(facts, columns))
+
+
+def needed_share(facts: RelationFacts, columns: Collection[str]) -> float:
+    """The share that these columns have of all bytes."""
+    files = _files(facts)
+    if not files:
+        return 1.0
     step = max(len(files) // _SAMPLED_FILES, 1)
     shares = [_share(split, columns, facts.storage_options) for split in files[::step]]
-    return round(total * sum(shares) / len(shares))
+    return sum(shares) / len(shares)
+
+
+def _files(facts: RelationFacts) -> list[Split]:
+    return list({s.uri: s for s in facts.splits if s.kind is SplitKind.PARQUET}.values())
 
 
 def _share(split: Split, columns: Collection[str], options: Mapping[str, str]) -> float:

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrub.app.api.defects import Verified, verified
-from scrub.app.api.given import demand_in_range, meant, spark_options_of
+from scrub.app.api.given import (
+    demand_in_range,
+    meant,
+    pause_file_of,
+    rate_of,
+    spark_options_of,
+)
 from scrub.app.building.follow import (
     FollowRequest,
     FollowRound,
@@ -59,7 +65,7 @@ def backfill(
         rows_per_second=rows_per_second,
         chunk_seconds=chunk_seconds,
         wait_limit=wait_limit,
-        pause_file=Path(pause_file) if pause_file else None,
+        pause_file=pause_file_of(pause_file),
         owner=owner,
     )
     options = spark_options_of(master, remote, conf, verbose)
@@ -73,6 +79,9 @@ def verify(
     *indexes: str,
     catalog: Path | str = "scrub.yaml",
     redact: bool = False,
+    rows_per_second: int | None = None,
+    bytes_per_second: int | str | None = None,
+    pause_file: Path | str | None = None,
     master: str | None = None,
     remote: str | None = None,
     conf: Mapping[str, str] | None = None,
@@ -81,8 +90,16 @@ def verify(
     on_progress: ProgressListener = ignore_progress,
 ) -> Verified:
     """The check that precedes publishing, whichever tool built the indexes; reads only."""
+    demand_in_range(rows_per_second=rows_per_second)
     judged = verify_index(
-        BackfillRequest(table=table, indexes=_some(indexes), catalog=Path(catalog)),
+        BackfillRequest(
+            table=table,
+            indexes=_some(indexes),
+            catalog=Path(catalog),
+            rows_per_second=rows_per_second,
+            bytes_per_second=rate_of(bytes_per_second),
+            pause_file=pause_file_of(pause_file),
+        ),
         spark=spark,
         spark_options=spark_options_of(master, remote, conf, verbose),
         on_progress=on_progress,

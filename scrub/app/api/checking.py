@@ -13,6 +13,8 @@ from scrub.app.api.given import (
     demand_in_range,
     meant,
     names_of,
+    pause_file_of,
+    rate_of,
     spark_options_of,
 )
 from scrub.app.checking.tables import run_check
@@ -39,6 +41,9 @@ def check(
     limit: int = 100,
     redact: bool = False,
     all_defects: Path | str | None = None,
+    rows_per_second: int | None = None,
+    bytes_per_second: int | str | None = None,
+    pause_file: Path | str | None = None,
     fresh: bool = False,
     master: str | None = None,
     remote: str | None = None,
@@ -53,7 +58,7 @@ def check(
     A session given, or else the active one, is borrowed and left running. A DataFrame in `frames`
     is read instead of the table or index that it is named after, and reported as unpinned.
     """
-    demand_in_range(limit=limit, settle_seconds=settle_seconds)
+    demand_in_range(limit=limit, settle_seconds=settle_seconds, rows_per_second=rows_per_second)
     request = CheckRequest(
         catalog=Path(catalog),
         tables=tables,
@@ -68,6 +73,9 @@ def check(
         limit=limit,
         redact=redact,
         all_defects=meant("all_defects", writable_file, Path(all_defects)) if all_defects else None,
+        rows_per_second=rows_per_second,
+        bytes_per_second=rate_of(bytes_per_second),
+        pause_file=pause_file_of(pause_file),
         fresh=fresh,
     )
     options = spark_options_of(master, remote, conf, verbose)

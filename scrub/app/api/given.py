@@ -3,10 +3,13 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from scrub.errors import UsageError
+from scrub.model.pace import parse_rate
 from scrub.model.request import AsOf, SparkOptions, parse_as_of
+from scrub.whole_files import in_existing_folder
 
 Given = TypeVar("Given")
 Meant = TypeVar("Meant")
@@ -51,6 +54,18 @@ def as_of_each(given: GivenAsOf | Iterable[GivenAsOf]) -> tuple[AsOf, ...]:
     """Versions and moments, in any spelling that `--as-of` takes."""
     several = [given] if isinstance(given, AsOf | str | int) else given
     return tuple(one if isinstance(one, AsOf) else parse_as_of(str(one)) for one in several)
+
+
+def rate_of(bytes_per_second: int | str | None) -> int | None:
+    """Bytes a second, as a number or as the commands take them."""
+    if bytes_per_second is None:
+        return None
+    return meant("bytes_per_second", parse_rate, str(bytes_per_second))
+
+
+def pause_file_of(path: Path | str | None) -> Path | None:
+    """The file of a pause, whose folder is there."""
+    return None if path is None else meant("pause_file", in_existing_folder, Path(path))
 
 
 def spark_options_of(

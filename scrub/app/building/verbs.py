@@ -5,6 +5,7 @@ The store of the table decides how; whichever it is, an index becomes public thr
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrub.app.building.delta import DeltaBuilder
@@ -121,7 +122,12 @@ def verify_index(
     _, table = _table_of(request)
     names = [index.name for index in _indexes_of(table, request, all_if_none=False)]
     result = run_check(
-        gate_request(request, names),
+        replace(
+            gate_request(request, names),
+            rows_per_second=request.rows_per_second,
+            bytes_per_second=request.bytes_per_second,
+            pause_file=request.pause_file,
+        ),
         spark=spark,
         spark_options=spark_options,
         on_progress=on_progress,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from scrub.app.checking.all_defects import DefectListener
 from scrub.app.checking.computed_columns import with_computed_columns
 from scrub.app.checking.given_frames import GivenFrames
+from scrub.app.checking.kept_pace import kept_pace
 from scrub.app.checking.own_indexes import (
     OwnIndexResults,
     check_own_indexes,
@@ -109,6 +110,7 @@ class Preparation:
         return replace(
             plan,
             place=self.place_for(plan) if plan.tables else None,
+            pace=str(self.request.limits) or None,
             not_checked=(*plan.not_checked, *(p for p in own if isinstance(p, NotChecked))),
             own_indexes=tuple(part for part in own if isinstance(part, OwnIndexPlan)),
         )
@@ -141,7 +143,9 @@ class Preparation:
         plan = self.plan()
         if all(table.pairs is None for table in plan.tables):
             self.rows = plan.rows
-        found = self._run(plan, job_size)
+        with kept_pace(self.request.limits, self.on_progress) as kept:
+            self.on_progress = kept.on_progress
+            found = self._run(plan, job_size)
         results = found.own.joined_to(table_results(found.checked, found.plan.not_checked))
         tables = with_unanswered(results, self.tables, self.request)
         starting = self.spark.seconds_starting - was_started
@@ -154,7 +158,8 @@ class Preparation:
             defects=tuple(found.defects),
             seconds_starting=starting,
             ran=self._ran,
-            seconds_waiting=self.seconds_waiting,
+            seconds_waiting=self.seconds_waiting + kept.seconds_paused,
+            pace=kept.told,
         )
 
     @property

@@ -37,5 +37,6 @@ def joined_results(results: Sequence[RunResult]) -> RunResult:
         defects=tuple(defect for result in results for defect in result.defects),
         seconds_starting=sum(result.seconds_starting for result in results),
         ran="; ".join(dict.fromkeys(result.ran for result in results if result.ran)) or None,
+        pace="; ".join(dict.fromkeys(result.pace for result in results if result.pace)) or None,
         seconds_waiting=sum(result.seconds_waiting for result in results),
     )

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from scrub import pacing
 from scrub.codec.arrow_types import from_arrow, to_arrow
 from scrub.model.relation import Split
 from scrub.model.table import Column
@@ -119,10 +120,15 @@ class SplitReader:
         else:
             leaves = [parquet_columns.first_leaf(file.schema_arrow, p) for p in positions]
         self.bytes_read = parquet_columns.chunk_bytes(file.metadata, groups, leaves)
+        row_bytes = self._bytes_a_row(file, groups)
         # Leaves are given by number: by name, a dot would mean a field inside a struct.
-        for batch in file.reader.iter_batches(
-            self.batch_rows, row_groups=groups, column_indices=leaves, use_threads=False
-        ):
+        batches = file.reader.iter_batches(
+            pacing.batch_rows(self.batch_rows, row_bytes),
+            row_groups=groups,
+            column_indices=leaves,
+            use_threads=False,
+        )
+        for batch in pacing.paced(batches, lambda b: (b.num_rows, b.num_rows * row_bytes)):
             arrays = {
                 name: source.repeat(batch.num_rows)
                 if source.repeat
@@ -130,6 +136,11 @@ class SplitReader:
                 for name, source in self._sources.items()
             }
             yield batch, StoredBatch(batch.num_rows, arrays)
+
+    def _bytes_a_row(self, file: pq.ParquetFile, groups: Sequence[int]) -> float:
+        """What a row takes in the file, of the columns that are read."""
+        rows = sum(file.metadata.row_group(number).num_rows for number in groups)
+        return self.bytes_read / rows if rows else 0.0
 
     def _find_sources(self, file: pq.ParquetFile) -> None:
         for column in (*self.columns, *(self.also or ())):

@@ -16,14 +16,6 @@ from scrub.stores.base import ComparedEntries
 from scrub.stores.postgres.column_types import as_sent
 
 _EQUAL = "OPERATOR(pg_catalog.=)"  # every value is of a type that scrub chose, see `value_of`
-_ROWS_BETWEEN_RESTS = 40_000  # on average
-_REST_SECONDS = 0.01
-REST = (
-    "CASE WHEN pg_catalog.random() "
-    f"OPERATOR(pg_catalog.<) {1 / _ROWS_BETWEEN_RESTS}::double precision "
-    f"THEN pg_catalog.pg_sleep({_REST_SECONDS})::pg_catalog.text IS NOT NULL ELSE true END"
-)
-"""Always true, and now and then it takes a while, in which others get on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +55,11 @@ class EntryComparison:
         keys = [(f"p{n}", of_type) for n, of_type in enumerate(self.key_types)]
         return keys + [(f"c{n}", of_type) for n, of_type in enumerate(self.types)]
 
-    def counting(self, resting: bool = False) -> str:
+    def counting(self, rest: str | None = None) -> str:
         """One row: pairs, entries of both sides that took part, and those that differ.
 
-        With `resting`, the server sleeps now and then, so that others get on with their work.
+        `rest` is a condition that is always true, and takes a while now and then.
         """
-        rest = REST if resting else None
         in_join = f"pg_catalog.count(a.{self._mark})"
         actual = f"(SELECT pg_catalog.count(*) FROM ({self.actual.where(rest)}) AS a)"
         return f"""

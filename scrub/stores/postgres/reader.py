@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from scrub import pacing
 from scrub.codec.arrow_types import to_arrow
 from scrub.model.relation import Split
 from scrub.model.table import Column
@@ -31,6 +32,10 @@ PAUSE_SECONDS = 0.5
 CONNINFO, SNAPSHOT, VALUE = "conninfo", "snapshot", "value:"
 """Names among a relation's storage options; VALUE and a column's name give its expression."""
 
+_BATCH_BYTES = "adbc.postgresql.batch_size_hint_bytes"
+_ROW_BYTES_GUESSED = 64
+_ROWS_IN_A_BATCH = (16 << 20) // _ROW_BYTES_GUESSED  # about as many as a batch has unasked
+
 
 class PostgresSplitReader:
     """Reads one split once; `bytes_read` counts what arrived."""
@@ -43,7 +48,8 @@ class PostgresSplitReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The split's rows: exactly the wanted columns, in order."""
-        for batch in self._arrived(self._query()):
+        arrived = self._arrived(self._query())
+        for batch in pacing.paced(arrived, lambda b: (b.num_rows, b.nbytes)):
             self.bytes_read += batch.nbytes
             yield self._converted(batch)
 
@@ -87,6 +93,9 @@ class PostgresSplitReader:
                 cursor.execute(statement)
             for statement in said_again(self.options[CONNINFO]):
                 cursor.execute(statement)
+            if (rows := pacing.batch_rows(_ROWS_IN_A_BATCH)) < _ROWS_IN_A_BATCH:
+                size = {_BATCH_BYTES: str(rows * _ROW_BYTES_GUESSED)}
+                cursor.adbc_statement.set_options(**size)
             cursor.execute(query)
             yield from cursor.fetch_record_batch()
 

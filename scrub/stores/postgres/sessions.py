@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from scrub import pacing
 from scrub.codec.arrow_types import to_arrow
 from scrub.errors import StoreUnavailable
 from scrub.model.types import ColumnType
@@ -23,6 +24,12 @@ from scrub.stores.postgres.connections import (
 )
 from scrub.stores.postgres.endless_times import restored
 from scrub.stores.postgres.reader import ATTEMPTS, PAUSE_SECONDS
+from scrub.stores.postgres.resting import (
+    Paused,
+    ended_by_a_pause,
+    hold_during_a_pause,
+    must_rest,
+)
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot, read_at
 
 _LOOKS = 3
@@ -38,35 +45,43 @@ def ask(
 ) -> Sequence[Any]:
     """The query's only row; while others write, one process works for the gentler form of it.
 
+    So it does if the pace is limited; during a pause the query is given up, and asked again.
+
     Each attempt has a session of its own, and the last one is that of the snapshot itself: it has
     its locks already, so that nobody who waits for an exclusive lock stands before it. `settings`
     are statements that hold for the query's transaction.
     """
     psycopg = require_psycopg()
-    for attempt in range(1, ATTEMPTS + 1):
+    attempt = 1
+    while True:
+        hold_during_a_pause()
         try:
             if attempt == ATTEMPTS:
                 # Rolled back, so that the settings do not stay.
                 with snapshot.connection.transaction(force_rollback=True):
                     for statement in settings:
                         snapshot.connection.execute(statement)
-                    return only_row(snapshot.connection, query)
+                    last = gentler if gentler and must_rest() else query
+                    return only_row(snapshot.connection, last)
             with connect(conninfo) as connection:
                 for statement in (*read_at(snapshot.identifier), *settings):
                     connection.execute(statement)
-                is_gentle = gentler is not None and _others_write(connection)
+                is_gentle = gentler is not None and (must_rest() or _others_write(connection))
                 if is_gentle:
                     connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
-                row = only_row(connection, gentler if gentler and is_gentle else query)
+                with ended_by_a_pause(connection):
+                    row = only_row(connection, gentler if gentler and is_gentle else query)
                 connection.rollback()
                 return row
+        except Paused:
+            continue
         except (psycopg.OperationalError, StoreUnavailable) as error:
             if attempt == ATTEMPTS or isinstance(error, psycopg.errors.QueryCanceled):
                 raise _unavailable(error, conninfo) from error
             time.sleep(PAUSE_SECONDS * attempt)
+            attempt += 1
         except psycopg.Error as error:
             raise _unavailable(error, conninfo) from error
-    raise AssertionError("the last attempt returns or raises")
 
 
 def fetch(
@@ -91,12 +106,13 @@ def stream(
     `settings` are statements that hold for the query's transaction.
     """
     dbapi = require_adbc()
+    hold_during_a_pause()
     try:
         with dbapi.connect(conninfo) as connection, connection.cursor() as cursor:
             for statement in (*read_at(snapshot.identifier), *said_again(conninfo), *settings):
                 cursor.execute(statement)
             cursor.execute(query)
-            for batch in cursor.fetch_record_batch():
+            for batch in pacing.paced(cursor.fetch_record_batch(), lambda _: (0, 0)):
                 if batch.num_rows:
                     yield _converted(batch, schema)
     except (dbapi.Error, OSError, pa.ArrowInvalid) as error:  # the latter two amid the rows

@@ -42,6 +42,7 @@ from scrub.stores.postgres.relations import (
     size_of,
     unique_keys_of,
 )
+from scrub.stores.postgres.resting import Reading, paid_afterwards, rest_needed
 from scrub.stores.postgres.sessions import ask, fetch
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot
 
@@ -161,9 +162,15 @@ class PostgresStore:
     def compare(self, expected: ComparedSide, actual: ComparedSide) -> ComparedEntries:
         """Join both sides in the server and count."""
         comparison = self._comparison(expected, actual)
-        resting = comparison.counting(resting=True) if self._gives_way else None
-        row = ask(self.conninfo, self.snapshot, comparison.counting(), resting)
-        return comparison.counted(row)
+        reading = Reading.of(expected.facts, actual.facts)
+        rest = rest_needed(reading.row_bytes, self._gives_way)
+        gentler = comparison.counting(rest) if rest else None
+        with paid_afterwards(reading):
+            row = ask(self.conninfo, self.snapshot, comparison.counting(), gentler)
+            counted = comparison.counted(row)
+            if not (expected.conditions or actual.conditions):  # which leave out rows that are read
+                reading.rows = counted.expected + counted.actual
+        return counted
 
     def entries_that_differ(
         self, expected: ComparedSide, actual: ComparedSide, compared: ComparedEntries
@@ -171,12 +178,14 @@ class PostgresStore:
         """Join again, this time for the rows."""
         comparison = self._comparison(expected, actual)
         query = comparison.fetching(compared.copies)
-        return fetch(self.conninfo, self.snapshot, query, comparison.columns)
+        with paid_afterwards(Reading.of(expected.facts, actual.facts)):
+            return fetch(self.conninfo, self.snapshot, query, comparison.columns)
 
     def entries_sharing(self, expected: ComparedSide, key: Sequence[str]) -> pa.Table:
         """Group by the key in the server."""
         comparison = self._comparison(expected, expected)
-        return fetch(self.conninfo, self.snapshot, comparison.sharing(key), comparison.columns)
+        with paid_afterwards(Reading.of(expected.facts)):
+            return fetch(self.conninfo, self.snapshot, comparison.sharing(key), comparison.columns)
 
     def keys_rejected(self, expected: ComparedSide, columns: Sequence[Column]) -> pa.Table:
         """Look for NULLs in columns that the catalog declares NOT NULL and the server does not."""
@@ -192,7 +201,9 @@ class PostgresStore:
         side = replace(pinned.side(expected), conditions=(f"({' OR '.join(unsure)})",))
         values = [f"{as_sent(name, of_type)} AS {name}" for name, of_type in key]
         query = f"SELECT true AS expected, {', '.join(values)} FROM ({side.where()}) AS s"
-        return fetch(self.conninfo, self.snapshot, query, key).drop_columns("expected")
+        with paid_afterwards(Reading.of(expected.facts)):
+            found = fetch(self.conninfo, self.snapshot, query, key)
+        return found.drop_columns("expected")
 
     def constraint_reader(self) -> PostgresConstraintReader:
         """What looks for violated constraints of the pinned relations, in the server."""

@@ -58,9 +58,12 @@ def test_every_option_reaches_the_request(app: SimpleNamespace, tmp_path: Path) 
     options = (
         "--catalog c.yaml --index a --index b --checks index --strategy merge --engine sql "
         "--as-of 12 --as-of by_email=3 --as-of 2026-11-16T10:00:00+01:00 --settle 1.5 --limit 7 "
-        "--redact --fresh --master local[1] --conf a.b=c=d --conf e= --verbose"
+        "--redact --fresh --rows-per-second 5 --bytes-per-second 50MiB --master local[1] "
+        "--conf a.b=c=d --conf e= --verbose"
     )
+    pause = tmp_path / "pause"
     given = [*options.split(), "--where", "id > 5", "--all-defects", str(everything)]
+    given += ["--pause-file", str(pause)]
     assert scrub("table", "orders", "customers", *given) == 0
     assert app.request == CheckRequest(
         catalog=Path("c.yaml"),
@@ -79,6 +82,9 @@ def test_every_option_reaches_the_request(app: SimpleNamespace, tmp_path: Path) 
         limit=7,
         redact=True,
         all_defects=everything,
+        rows_per_second=5,
+        bytes_per_second=50 << 20,
+        pause_file=pause,
         fresh=True,
     )
     # `is`, since the text "merge" equals the member but takes another branch.
@@ -113,6 +119,14 @@ def test_a_time_without_a_zone_is_utc(app: SimpleNamespace) -> None:
         ("--as-of by_email=yesterday", "neither a version"),
         ("--settle -1", "not a duration"),
         ("--settle nan", "not a duration"),
+        ("--rows-per-second 0", "--rows-per-second"),
+        ("--rows-per-second -5", "--rows-per-second"),
+        ("--rows-per-second 1.5", "--rows-per-second"),
+        ("--rows-per-second fast", "--rows-per-second"),
+        ("--bytes-per-second 0", "--bytes-per-second: it must be more than 0 bytes"),
+        ("--bytes-per-second -1MiB", "--bytes-per-second: '-1MiB' is no number of bytes"),
+        ("--bytes-per-second plenty", "--bytes-per-second: 'plenty' is no number of bytes"),
+        ("--pause-file no/where", "--pause-file: the folder 'no' does not exist"),
         ("--conf x", "not of the form K=V"),
         ("--limit -1", "--limit"),
         ("--format xml", "--format"),

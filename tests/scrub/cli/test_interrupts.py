@@ -80,6 +80,25 @@ main()
 """The command itself, with tasks that take a while."""
 
 
+WAITING = """
+import sys
+from scrub.pacing import Pace
+from scrub.cli.main import main
+
+wait, waited = Pace._wait, []
+
+def told(pace, seconds):
+    if not waited:
+        print("it waits", file=sys.stderr, flush=True)
+    waited.append(seconds)
+    wait(pace, seconds)
+
+Pace._wait = told
+main()
+"""
+"""The command itself, which says when it begins to wait."""
+
+
 class Command:
     """A process, with all that it starts in a session of its own."""
 
@@ -215,6 +234,26 @@ def test_while_tasks_run_in_the_process(
     assert command.end() == (code, "", "interrupted\n")
     assert report.read_text() == "the last one"
     assert [path.name for path in lake.parent.glob(".report*")] == []
+    assert command.leaves_nothing_running()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["--rows-per-second", "--pause-file"])
+def test_while_it_waits(option: str, lake: Path, started: Callable[..., Command]) -> None:
+    """All threads wait, the one that hears of the signal for the others."""
+    value = str(lake) if option == "--pause-file" else "1"
+    environment = os.environ | {IN_PROCESS_BYTES_VARIABLE: "1 GiB"}
+    command = started(
+        sys.executable, "-c", WAITING, *check_of(lake, option, value), env=environment
+    )
+    assert command.process.stderr is not None
+    # On a busy machine there may be a line of progress before.
+    assert "it waits\n" in iter(command.process.stderr.readline, "")
+    began = time.monotonic()
+    command.send(signal.SIGINT)
+    code, out, err = command.end()
+    assert (code, out, err.splitlines()[-1]) == (130, "", "interrupted")
+    assert time.monotonic() - began < _SOON
     assert command.leaves_nothing_running()
 
 

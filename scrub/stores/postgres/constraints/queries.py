@@ -19,10 +19,13 @@ _REPEATED = "HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1"
 
 @dataclass(frozen=True, slots=True)
 class ConstraintQueries:
-    """Queries over relations that are pinned; with `resting`, the server sleeps now and then."""
+    """Queries over relations that are pinned.
+
+    `rest` is a condition that is always true, and takes a while now and then.
+    """
 
     pinned: Mapping[str, PinnedRelation]
-    resting: bool = False
+    rest: str | None = None
 
     def count_broken(self, rows: ConstrainedRows, rules: RowRules) -> str:
         """One row: all rows, those with each NULL, and those with each check that is false."""
@@ -77,7 +80,7 @@ class ConstraintQueries:
         read = self._read(rows)
         keys = _named("k", key, read)
         values = _named("p", rows.primary_key, read) | keys
-        parent = StoredRows(self.pinned[reference.parent.relation], resting=self.resting)
+        parent = StoredRows(self.pinned[reference.parent.relation], rest=self.rest)
         parents = parent.select(_named("k", reference.parent_key, parent))
         return (
             f"SELECT child.* FROM ({read.select_known(values, keys.values())}) AS child "
@@ -104,7 +107,7 @@ class ConstraintQueries:
         """
 
     def _read(self, rows: ConstrainedRows) -> StoredRows:
-        return StoredRows(self.pinned[rows.facts.relation], rows.where, resting=self.resting)
+        return StoredRows(self.pinned[rows.facts.relation], rows.where, rest=self.rest)
 
 
 def _shared_keys(rows: ConstrainedRows, key: Sequence[ColumnTerm]) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from scrub.codec.arrow_types import to_arrow
 from scrub.model.predicate import BOOLEAN, ColumnTerm
+from scrub.model.relation import RelationFacts
 from scrub.model.types import ColumnType, TypeName
 from scrub.stores.constraints import (
     BrokenRules,
@@ -22,6 +23,7 @@ from scrub.stores.postgres.column_types import as_sent
 from scrub.stores.postgres.constraints.queries import ConstraintQueries
 from scrub.stores.postgres.constraints.stored_rows import READ_STORED_ROWS
 from scrub.stores.postgres.pinned import PinnedRelation
+from scrub.stores.postgres.resting import Reading, paid_afterwards, rest_needed
 from scrub.stores.postgres.sessions import ask, stream
 from scrub.stores.postgres.shared_snapshot import SharedSnapshot
 
@@ -39,7 +41,7 @@ class PostgresConstraintReader:
     gives_way: bool  # to other sessions, while they write
 
     def count_broken(self, rows: ConstrainedRows, rules: RowRules) -> BrokenRules:
-        all_rows, *broken = self._count(lambda queries: queries.count_broken(rows, rules))
+        all_rows, *broken = self._count(lambda queries: queries.count_broken(rows, rules), rows)
         nulls = len(rules.never_null)
         return BrokenRules(all_rows, tuple(broken[:nulls]), tuple(broken[nulls:]))
 
@@ -57,7 +59,7 @@ class PostgresConstraintReader:
         return self._rows(query, rows, columns, limit)
 
     def count_shared(self, rows: ConstrainedRows, key: Sequence[ColumnTerm]) -> RepeatedKeys:
-        keys, sharing = self._count(lambda queries: queries.count_shared(rows, key))
+        keys, sharing = self._count(lambda queries: queries.count_shared(rows, key), rows)
         return RepeatedKeys(keys, int(sharing))
 
     def rows_that_share(
@@ -67,7 +69,7 @@ class PostgresConstraintReader:
         return self._rows(self._queries.rows_that_share(rows, key), rows, columns, limit)
 
     def count_copied(self, rows: ConstrainedRows) -> RepeatedKeys:
-        (keys,) = self._count(lambda queries: queries.count_copied(rows))
+        (keys,) = self._count(lambda queries: queries.count_copied(rows), rows)
         return RepeatedKeys(keys, keys)
 
     def primary_keys_copied(
@@ -77,7 +79,11 @@ class PostgresConstraintReader:
         return self._rows(self._queries.primary_keys_copied(rows), rows, columns, limit)
 
     def count_without_parent(self, reference: Reference) -> int:
-        (rows,) = self._count(lambda queries: queries.count_without_parent(reference))
+        (rows,) = self._count(
+            lambda queries: queries.count_without_parent(reference),
+            reference.rows,
+            reference.parent,
+        )
         return int(rows)
 
     def rows_without_parent(
@@ -91,12 +97,18 @@ class PostgresConstraintReader:
     def _queries(self) -> ConstraintQueries:
         return ConstraintQueries(self.pinned)
 
-    def _count(self, question: Callable[[ConstraintQueries], str]) -> Sequence[Any]:
-        gentler = None
-        if self.gives_way:
-            gentler = question(ConstraintQueries(self.pinned, resting=True))
+    def _count(
+        self,
+        question: Callable[[ConstraintQueries], str],
+        rows: ConstrainedRows,
+        parent: RelationFacts | None = None,
+    ) -> Sequence[Any]:
+        reading = Reading.of(rows.facts, *([parent] if parent else []))
+        rest = rest_needed(reading.row_bytes, self.gives_way)
+        gentler = question(ConstraintQueries(self.pinned, rest)) if rest else None
         query = question(self._queries)
-        return ask(self.conninfo, self.snapshot, query, gentler, READ_STORED_ROWS)
+        with paid_afterwards(reading):
+            return ask(self.conninfo, self.snapshot, query, gentler, READ_STORED_ROWS)
 
     def _rows(
         self,
@@ -113,11 +125,13 @@ class PostgresConstraintReader:
             order += [f"s.{name}" for name in columns if name.startswith("k")]
             sent += f" ORDER BY {', '.join(order)} LIMIT {int(limit)}"
         schema = pa.schema([(name, _sent_type(of)) for name, of in columns.items()])
-        for batch in stream(self.conninfo, self.snapshot, sent, schema, READ_STORED_ROWS):
-            yield pa.RecordBatch.from_arrays(
-                [_in_scale(batch.column(name), of) for name, of in columns.items()],
-                names=list(columns),
-            )
+        with paid_afterwards(Reading.of(rows.facts)):
+            found = stream(self.conninfo, self.snapshot, sent, schema, READ_STORED_ROWS)
+            for batch in found:
+                yield pa.RecordBatch.from_arrays(
+                    [_in_scale(batch.column(name), of) for name, of in columns.items()],
+                    names=list(columns),
+                )
 
 
 def _sent_type(of: ColumnType) -> pa.DataType:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from scrub.errors import StoreUnavailable
 from scrub.model.predicate import ColumnTerm, Node
 from scrub.model.types import TypeName
-from scrub.stores.postgres.comparison import REST
 from scrub.stores.postgres.expressions import to_sql
 from scrub.stores.postgres.pinned import PinnedRelation
 
@@ -32,9 +31,9 @@ class StoredRows:
     """Reads the values that a query asks for by `value`, each of them once."""
 
     def __init__(
-        self, relation: PinnedRelation, where: Node | None = None, *, resting: bool = False
+        self, relation: PinnedRelation, where: Node | None = None, *, rest: str | None = None
     ) -> None:
-        self._relation, self._resting = relation, resting
+        self._relation, self._rest = relation, rest
         self._names: dict[ColumnTerm, str] = {}
         self._conditions = [] if where is None else [self.value(where)]
 
@@ -57,7 +56,7 @@ class StoredRows:
 
     def _read(self) -> str:
         values = ", ".join(f"{self._stored(term)} AS {name}" for term, name in self._names.items())
-        rest = f" WHERE {REST}" if self._resting else ""
+        rest = f" WHERE {self._rest}" if self._rest else ""
         return f"SELECT {values} FROM {self._relation.sql}{rest} OFFSET 0"
 
     def _stored(self, term: ColumnTerm) -> str:

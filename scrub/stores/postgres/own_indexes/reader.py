@@ -29,7 +29,9 @@ from scrub.stores.postgres.own_indexes.readings import (
 )
 from scrub.stores.postgres.own_indexes.sessions import IndexSessions
 from scrub.stores.postgres.own_indexes.stability import Instability, instabilities
+from scrub.stores.postgres.pinned import BYTES_PER_ROW_GUESSED, PAGE_BYTES
 from scrub.stores.postgres.relations import columns_of, find_relation
+from scrub.stores.postgres.resting import Reading, paid_afterwards, rest_needed
 
 Texts = tuple[str | None, ...]
 
@@ -107,6 +109,9 @@ class OwnIndexReader:
         self.sessions, self.index = IndexSessions(conninfo, snapshot), index
         self.readings = IndexReadings(index, new_seeds(), tuple(range(len(index.columns))))
         self.unreadable: str | None = None  # why entries cannot be read
+        # Once through all entries, or rows; how many there are is known after the first time.
+        octets = index.pages * PAGE_BYTES
+        self.reading = Reading(octets / BYTES_PER_ROW_GUESSED, BYTES_PER_ROW_GUESSED)
         self._ask_what_is_held()
 
     def _ask_what_is_held(self) -> None:
@@ -160,8 +165,13 @@ class OwnIndexReader:
 
     def totals(self, way: Way) -> Totals:
         """The sums of one reading."""
-        (row,) = self._rows(self.readings.totals(way), self.readings.demand(way))
-        return totals_of(row)
+        query = self.readings.totals(way, rest_needed(self.reading.row_bytes, gives_way=False))
+        with paid_afterwards(self.reading):
+            (row,) = self.sessions.rows(query, self.readings.demand(way), {})
+            found = totals_of(row)
+            octets = self.reading.rows * self.reading.row_bytes
+            self.reading.rows, self.reading.row_bytes = found.count, octets / max(found.count, 1)
+        return found
 
     def rows_not_once(self) -> Iterator[RowPointers]:
         """The rows to which not exactly one entry leads."""
@@ -292,4 +302,6 @@ class OwnIndexReader:
     def _rows(self, query: str, demand: Demand) -> Iterator[Sequence[Any]]:
         """What a query gives, once its plan is proven."""
         settings = search.SEARCH_SETTINGS if demand.is_search else {}
-        yield from self.sessions.rows(query, demand, settings)
+        each = Reading(self.reading.rows * len(demand.ways), self.reading.row_bytes)
+        with paid_afterwards(each):
+            yield from self.sessions.rows(query, demand, settings)

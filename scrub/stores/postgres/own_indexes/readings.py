@@ -163,14 +163,18 @@ class IndexReadings:
         listed = ", ".join(["s.*", "row_number() OVER () AS n", *before])
         return f"SELECT {listed} FROM ({self.reading(way)}) AS s"
 
-    def totals(self, way: Way) -> str:
-        """One row: what `Totals` holds."""
+    def totals(self, way: Way, rest: str | None = None) -> str:
+        """One row: what `Totals` holds; `rest` is a condition that takes its time at each row.
+
+        It is computed above the scan: a scan with a condition would prove nothing.
+        """
+        count = f"count({rest or '*'})"
         nothing = ["0", "0"]
         by_row = self.sums("r") if self.has_places(way) else nothing
         told_by_row = way is Way.POINTERS and self.has_places(way)
         contents = nothing if told_by_row else self.sums()
         if way is Way.ROWS:
-            values = ["count(*)", *contents, *nothing, *by_row, *nothing]
+            values = [count, *contents, *nothing, *by_row, *nothing]
             return f"SELECT {', '.join(values)} FROM ({self.reading(way)}) AS s"
         by_position = self.sums("n")
         misplaced = repeated = "0"
@@ -178,7 +182,7 @@ class IndexReadings:
             misplaced = f"count(*) FILTER (WHERE {self.misplaced})"
             if self.index.is_unique:
                 repeated = f"count(*) FILTER (WHERE {self.repeated})"
-        values = ["count(*)", *contents, *by_position, *by_row, misplaced, repeated]
+        values = [count, *contents, *by_position, *by_row, misplaced, repeated]
         return f"SELECT {', '.join(values)} FROM ({self.walked(way)}) AS s"
 
     @property

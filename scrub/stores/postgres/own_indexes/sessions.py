@@ -10,6 +10,7 @@ from scrub.errors import StoreUnavailable
 from scrub.stores.postgres.connections import Connection, connect, require_psycopg, safe_message
 from scrub.stores.postgres.own_indexes.plan_proof import Demand, ReadingRefused, prove
 from scrub.stores.postgres.own_indexes.readings import settings_for
+from scrub.stores.postgres.resting import Paused, ended_by_a_pause, hold_during_a_pause
 from scrub.stores.postgres.shared_snapshot import read_at
 
 ROWS_PER_FETCH = 10_000
@@ -26,12 +27,21 @@ class IndexSessions:
         self, query: str, demand: Demand, settings: Mapping[str, str]
     ) -> Iterator[Sequence[Any]]:
         """What a query gives, once its plan is proven; through a cursor, a few rows at a time."""
-        with self.session({**settings_for(*demand.ways), **settings}) as connection:
-            prove(connection, query, demand)
-            with connection.cursor(name="scrub") as cursor:
-                cursor.itersize = ROWS_PER_FETCH
-                cursor.execute(query)
-                yield from cursor
+        try:
+            with self.session({**settings_for(*demand.ways), **settings}) as connection:
+                prove(connection, query, demand)
+                with connection.cursor(name="scrub") as cursor:
+                    with ended_by_a_pause(connection):
+                        cursor.execute(query)
+                        some = cursor.fetchmany(ROWS_PER_FETCH)
+                    while some:
+                        yield from some
+                        hold_during_a_pause()
+                        some = cursor.fetchmany(ROWS_PER_FETCH)
+                return
+        except Paused:
+            hold_during_a_pause()
+        yield from self.rows(query, demand, settings)
 
     @contextmanager
     def session(self, settings: Mapping[str, str]) -> Iterator[Connection]:
