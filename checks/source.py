@@ -52,7 +52,7 @@ class Named:
     """What the entries of some buckets show."""
 
     defects: NamedDefects
-    doubted: "DataFrame | None" = None  # differences of rows that prove nothing, apart from these
+    doubted: NamedDefects | None = None  # differences of rows that prove nothing, apart from these
     sharing: Mapping[int, NamedDefects] = field(default_factory=dict)
     """By slot, rows that share a key of a unique index, where the same entries show them."""
 

@@ -60,6 +60,7 @@ class Worker:
     build: IndexBuild
     settings: WorkSettings
     sleep: Callable[[float], None] = time.sleep
+    is_wanted: Callable[[], bool] = lambda: True  # whether anybody waits for the work
     _time: ChunkTime = field(init=False)
     _size: ChunkSize = field(init=False)
     _pace: Pace = field(init=False)
@@ -73,6 +74,8 @@ class Worker:
         """Work until all ranges are done, also by others, or rows clash."""
         self._pace.rest(0, self._patiently(lambda: self.build.rows_per_second))
         while numbers := self._patiently(lambda: self.build.unfinished(phase)):
+            if not self.is_wanted():
+                return ()
             claimed = self._claim(phase, numbers)
             if claimed is None:
                 self.sleep(_IDLE_SECONDS)  # others are at it
@@ -110,10 +113,10 @@ class Worker:
             step = self._patiently(lambda: self._step(phase, number))
             if step.clashes:
                 return step.clashes
-            if step.finished:
+            if step.finished or not self.is_wanted():
                 return ()
             self._pace.rest(step.rows, step.rows_per_second)
-            while step.paused and self._patiently(lambda: self.build.paused):
+            while step.paused and self.is_wanted() and self._patiently(lambda: self.build.paused):
                 self.sleep(_IDLE_SECONDS)
 
     def _step(self, phase: str, number: int) -> Step:

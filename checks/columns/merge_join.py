@@ -45,16 +45,11 @@ def defects_among(pairs: "DataFrame", table: Table, index: Index, slot: int) -> 
     return _describe(pairs.where(_DIFFERS), table, index, slot)
 
 
-def pair_up(
-    expected: "DataFrame", actual: "DataFrame", index: Index, *, shuffle: bool = True
-) -> "DataFrame":
-    """Groups of equal identity side by side; a side that has none has NULL copies.
-
-    Entries that all lie in one partition need no shuffle.
-    """
+def pair_up(expected: "DataFrame", actual: "DataFrame", index: Index) -> "DataFrame":
+    """Groups of equal identity side by side; a side that has none has NULL copies."""
     join_columns = _join_columns(_identity(index))
-    left = _group(expected, index, "expected", shuffle)
-    right = _group(actual, index, "actual", shuffle).hint("merge")
+    left = _group(expected, index, "expected")
+    right = _group(actual, index, "actual").hint("merge")
     return left.join(right, on=join_columns, how="full_outer")
 
 
@@ -66,7 +61,7 @@ def _join_columns(identity: Sequence[EntryColumn]) -> list[str]:
     return [f"{part}{number}" for number in range(len(identity)) for part in ("null", "value")]
 
 
-def _group(entries: "DataFrame", index: Index, side: str, shuffle: bool) -> "DataFrame":
+def _group(entries: "DataFrame", index: Index, side: str) -> "DataFrame":
     """One row for each identity: how many copies, and which stored values how often."""
     identity = _identity(index)
     keys: list[Column] = []
@@ -79,9 +74,7 @@ def _group(entries: "DataFrame", index: Index, side: str, shuffle: bool) -> "Dat
         for number, column in enumerate(index.stored)
     ]
     names = _join_columns(identity)
-    prepared = entries.select(*keys, *stored)
-    if shuffle:
-        prepared = prepared.repartition(*names)
+    prepared = entries.select(*keys, *stored).repartition(*names)
     stored_names = [f"s{number}" for number in range(len(index.stored))]
     variants = prepared.groupBy(*names, *stored_names).agg(F.count(F.lit(1)).alias("copies"))
     stored_values = F.struct(*stored_names) if stored_names else F.struct(F.lit(0).alias("s"))

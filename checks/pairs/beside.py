@@ -7,21 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from checks.columns.sifting import ROWS_MAX
 from checks.failures import failures, reason_for
 from checks.findings import SlotFindings
 from checks.jobs import Jobs
-from checks.pairs.copies import (
-    copies_among,
-    counted_copies,
-    first_copies,
-    rows_that_differ,
-    twice,
-    twice_in_parts,
-)
+from checks.pairs.copies import FramedCopies, copies_among, twice, twice_in_parts
 from checks.pairs.entries import SparkPairs
+from checks.pairs.held_copies import HeldCopies
 from checks.pairs.judging import PairJudging
 from checks.pairs.native import NativePairs
 from checks.pairs.plan import stamp_of
@@ -38,6 +31,10 @@ from scrub.model.defect import Defect, DefectKind
 _COPIES = frozenset({DefectKind.DUPLICATE_ENTRY, DefectKind.DUPLICATE_KEY})
 _ALL = 1 << 62
 
+Copies = HeldCopies | FramedCopies
+DifferingRows = DataFrame | frozenset[bytes] | None
+"""Rows that are there more than once with different values."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairsBeside:
@@ -52,7 +49,7 @@ class PairsBeside:
     judging: PairJudging
     is_physical: bool  # whether bad pairs are asked for
 
-    def look(self, shown: ShownDefects, indexes: Mapping[str, SlotFindings]) -> DataFrame | None:
+    def look(self, shown: ShownDefects, indexes: Mapping[str, SlotFindings]) -> DifferingRows:
         """Count and show what is wrong; returns rows that are there twice with other values."""
         self.judging.add_up(self._reports)
         on_order = self._reports_on_order(shown.wanted)
@@ -114,7 +111,7 @@ class PairsBeside:
 
     def _look_for_copies(
         self, shown: ShownDefects, indexes: Mapping[str, SlotFindings]
-    ) -> DataFrame | None:
+    ) -> DifferingRows:
         """Keys that are there more than once, in relations that keep no versions."""
         copies = self._copies()
         if copies is None:
@@ -123,39 +120,32 @@ class PairsBeside:
         primary = layout.primary(0)
         if not self.is_physical:
             asked_for = [primary, *(layout.secondary(0, name) for name in self.table.indexes)]
-            copies = copies.where(F.col("index").isin(asked_for))
-        copies = copies.persist()
-        try:
-            rows = self.jobs.rows(counted_copies(copies))
+            copies = copies.of_indexes(asked_for)
+        with copies.kept() as kept:
+            rows = kept.counted()
             differing = self.judging.add_copies(rows, indexes, physical=self.is_physical)
             if rows:
                 # They are counted here; only rows under two spellings of a key are left to a join.
                 self.judging.unread.counted_elsewhere = _COPIES
-                told = (
-                    copies if self.judging.counts_rows else copies.where(F.col("index") != primary)
-                )
-                self._show_copies(told, primary, shown)
-            return self.jobs.computed(rows_that_differ(copies, primary)) if differing else None
-        finally:
-            copies.unpersist()
+                told = kept if self.judging.counts_rows else kept.without(primary)
+                if shown.wanted != 0:
+                    first = told.first(primary, shown.wanted)
+                    shown.add(map(self.judging.words.of_copies, first))
+            return kept.rows_that_differ(primary) if differing else None
 
-    def _copies(self) -> DataFrame | None:
-        """As COPIES_SCHEMA; None if there are surely none."""
+    def _copies(self) -> Copies | None:
+        """None if there are surely none."""
         if not self.parts or any(stamp_of(of.facts) for of in self.table.relations):
             return None
         reader = self.read(self.parts, self.spec)
         if isinstance(reader, SparkPairs):
-            return copies_among(reader.pairs(), self.spec)
+            return FramedCopies(copies_among(reader.pairs(), self.spec), self.jobs)
         job = reader.key_digests()
         many = self.judging.pairs > ROWS_MAX
         digests = twice(self.jobs.arrow(twice_in_parts(self.jobs.frame(job)) if many else job))
         if not len(digests):
             return None
-        return copies_among(self.jobs.frame(reader.pairs_of(digests)), self.spec)
-
-    def _show_copies(self, copies: DataFrame, primary: int, shown: ShownDefects) -> None:
-        if shown.wanted == 0:
-            return
-        first = first_copies(copies, primary, shown.wanted)
-        rows = self.jobs.each(first) if shown.wanted is None else self.jobs.rows(first)
-        shown.add(map(self.judging.words.of_copies, rows))
+        pairs = reader.pairs_of(digests)
+        if (held := self.jobs.held(pairs)) is not None:
+            return HeldCopies.among(held, self.spec)
+        return FramedCopies(copies_among(self.jobs.frame(pairs), self.spec), self.jobs)

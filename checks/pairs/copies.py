@@ -3,10 +3,12 @@
 
 Copies may be in different files, so they are looked for among all keys. Where tasks open the files,
 they hand over digests of keys, eight bytes each; only pairs of digests that occur twice are brought
-together, by Spark, which compares their keys.
+together, and their keys compared: by Spark, or in the process, see `checks.pairs.held_copies`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from checks.jobs import Jobs
 from checks.pairs.scan import PairSpec, key_digests, layout_and_indexes
 from checks.task_rows import arrow_schema, as_batch
 from scrub.codec.words import Digests
@@ -80,10 +83,10 @@ def copies_among(pairs: DataFrame, spec: PairSpec) -> DataFrame:
     again = grouped.where("copies > 1").selectExpr(
         "key", "value", "copies", "value <> other AS differ"
     )
-    return again.mapInArrow(partial(_told, spec=spec), COPIES_SCHEMA)
+    return again.mapInArrow(partial(told_of_keys, spec=spec), COPIES_SCHEMA)
 
 
-def _told(batches: Iterator[pa.RecordBatch], spec: PairSpec) -> Iterator[pa.RecordBatch]:
+def told_of_keys(batches: Iterator[pa.RecordBatch], spec: PairSpec) -> Iterator[pa.RecordBatch]:
     """With what the keys tell; those of no index are reported as that."""
     from scrub.codec.kv.row_keys import read_keys
 
@@ -130,3 +133,39 @@ def rows_that_differ(copies: DataFrame, primary: int) -> DataFrame:
 def as_counts_of_copies(rows: Any, primary: int) -> Mapping[int, int]:
     """By index, from what `counted_copies` gives."""
     return {row["index"]: row["rows" if row["index"] == primary else "keys"] for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class FramedCopies:
+    """Keys that are there more than once, as a frame of COPIES_SCHEMA."""
+
+    frame: DataFrame
+    jobs: Jobs
+
+    @contextmanager
+    def kept(self) -> "Iterator[FramedCopies]":
+        """The same, computed but once."""
+        frame = self.frame.persist()
+        try:
+            yield FramedCopies(frame, self.jobs)
+        finally:
+            frame.unpersist()
+
+    def of_indexes(self, numbers: list[int]) -> "FramedCopies":
+        return FramedCopies(self.frame.where(F.col("index").isin(numbers)), self.jobs)
+
+    def without(self, number: int) -> "FramedCopies":
+        return FramedCopies(self.frame.where(F.col("index") != number), self.jobs)
+
+    def counted(self) -> list[Any]:
+        """How many rows or entries of each index are there more than once, and how many differ."""
+        return self.jobs.rows(counted_copies(self.frame))
+
+    def first(self, primary: int, limit: int | None) -> Iterable[Any]:
+        """Some of them, or all, of a row only one."""
+        first = first_copies(self.frame, primary, limit)
+        return self.jobs.each(first) if limit is None else self.jobs.rows(first)
+
+    def rows_that_differ(self, primary: int) -> DataFrame:
+        """Rows that are there more than once with different values."""
+        return self.jobs.computed(rows_that_differ(self.frame, primary))

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from checks.columns.merge_join import defects_among, pair_up
 from checks.pairs.keys import condition_of
 from checks.pairs.native import Bitmaps, bytes_of_sums
-from checks.pairs.plan import BINARY, PAIR, stamp_of
+from checks.pairs.plan import PAIR, PAIR_INDEX, PAIR_TABLE, stamp_of
 from checks.pairs.report import BAD_SCHEMA
 from checks.pairs.scan import (
     ENTRY_SCHEMA,
@@ -25,7 +25,7 @@ from checks.task_sums import DRIVER_ROOM, SUMS_SCHEMA, add_up
 from scrub.codec.kv.sides import ACTUAL, DOUBTFUL, EXPECTED, PARTIAL
 from scrub.model.defect import DefectKind
 from scrub.model.plan import PairRelation
-from scrub.model.table import Column, EntryColumn, Index, Table
+from scrub.model.table import Index
 from scrub.spark.session import parallelism
 from scrub.stores.base import ReadableStore
 
@@ -36,23 +36,6 @@ _ROW_KEY = """
 """
 """A key without its family, whose length its last byte tells, counted from 88 on."""
 
-_KEY, _ROW, _VALUE = (
-    EntryColumn(name=name, source=name, type=BINARY) for name in ("key", "row", "value")
-)
-_PAIR_INDEX = Index(
-    name="pairs", store="", relation="", key=(_KEY,), suffix=(_ROW,), stored=(_VALUE,)
-)
-_PAIR_TABLE = Table(
-    name="pairs",
-    store="",
-    relation="",
-    columns=tuple(Column(name=name, type=BINARY) for name in ("key", "row", "value")),
-    primary_key=("key", "row"),
-)
-"""Entries as the merge join knows them: bytes that identify, and bytes that are stored.
-
-A key alone does not identify the entry of a unique index: whose it is stands in its value.
-"""
 _IS_EXPECTED = f"side IN ({EXPECTED}, {PARTIAL})"
 _IS_ACTUAL = f"side = {ACTUAL}"
 # Only the entry of the first family tells its row. Keys of that one end with 88.
@@ -140,14 +123,14 @@ def told_apart(
     )
 
 
-def differences(entries: DataFrame, index: Index, slot: int, *, shuffle: bool) -> DataFrame:
+def differences(entries: DataFrame, index: Index, slot: int) -> DataFrame:
     """The disagreements of one index, as DEFECT_SCHEMA, where keys and values are one column."""
     owner = F.expr(_OWNER) if index.unique else F.col("row")
     columns = [F.col("key").alias("k0"), owner.alias("k1"), F.col("value").alias("s0")]
     expected = entries.where(_IS_EXPECTED).select(*columns)
     actual = entries.where(_IS_ACTUAL).select(*columns)
-    pairs = pair_up(expected, actual, _PAIR_INDEX, shuffle=shuffle)
-    named = defects_among(pairs, _PAIR_TABLE, _PAIR_INDEX, slot)
+    pairs = pair_up(expected, actual, PAIR_INDEX)
+    named = defects_among(pairs, PAIR_TABLE, PAIR_INDEX, slot)
     return (
         named.join(_clashes(expected, actual), F.expr(_IS_LATE), "left_anti")
         if index.unique

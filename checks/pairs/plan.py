@@ -11,12 +11,30 @@ from scrub.model.kv import KeyChoice
 from scrub.model.plan import IndexPlan, PairRelation, PairsPlan, Side, TablePlan, WholePlan
 from scrub.model.relation import RelationFacts, SplitKind
 from scrub.model.request import CheckRequest, Engine
-from scrub.model.table import Column, Index, Table
+from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.model.types import ColumnType, TypeName
 
 BINARY = ColumnType(TypeName.BINARY)
 STAMP = "ts"  # the column of versions
 PAIR = tuple(Column(name=name, type=BINARY) for name in ("key", "value"))
+
+_KEY, _ROW, _VALUE = (
+    EntryColumn(name=name, source=name, type=BINARY) for name in ("key", "row", "value")
+)
+PAIR_INDEX = Index(
+    name="pairs", store="", relation="", key=(_KEY,), suffix=(_ROW,), stored=(_VALUE,)
+)
+PAIR_TABLE = Table(
+    name="pairs",
+    store="",
+    relation="",
+    columns=tuple(Column(name=name, type=BINARY) for name in ("key", "row", "value")),
+    primary_key=("key", "row"),
+)
+"""Entries as the merge join knows them: bytes that identify, and bytes that are stored.
+
+A key alone does not identify the entry of a unique index: whose it is stands in its value.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,13 @@ from checks.choose import Chosen
 from checks.columns.sifting import ROWS_MAX
 from checks.failures import Failure
 from checks.findings import SlotFindings
+from checks.jobs import HELD_MAX
 from checks.named_defects import Counts, HeldDefect, NamedDefects, count
 from checks.numbering import Slot, number_plan, relations_of
-from checks.pairs.beside import PairsBeside
+from checks.pairs.beside import DifferingRows, PairsBeside
 from checks.pairs.defects import PairDefects
 from checks.pairs.entries import SparkPairs, differences, rows_sharing_keys, told_apart
+from checks.pairs.held_naming import name_held
 from checks.pairs.judging import PairJudging
 from checks.pairs.native import Bitmaps, NativePairs, sift
 from checks.pairs.scan import ENTRY_SCHEMA, PairSpec
@@ -33,7 +35,6 @@ from checks.work import Work
 from scrub.model.constraint import PRIMARY_KEY
 from scrub.model.defect import Defect, DefectKind
 from scrub.model.plan import CheckPlan
-from scrub.spark.arrow_frames import frame_of
 from scrub.stores.base import ComparingStore
 
 UNDECIDED = "rows that lack a family may have had it in a pair that could not be read"
@@ -70,7 +71,8 @@ class PairSource:
             counts_rows=PRIMARY_KEY not in counted,
         )
         self.riding = {PHYSICAL.name: self.judging}
-        self.differing_copies: DataFrame | None = None  # rows there twice, with different values
+        # Rows that are there twice, with different values.
+        self.differing_copies: DifferingRows = None
 
     @cached_property
     def spec(self) -> PairSpec:
@@ -144,41 +146,71 @@ class PairSource:
     @contextmanager
     def named(self, slots: Sequence[int], chosen: Chosen) -> Iterator[Named]:
         bitmaps = {number: self._bitmap(number, chosen) for number in slots}
-        few = self._few_entries(bitmaps)
-        entries = None if few else self._entries(bitmaps).persist()
+        if few := self._few_entries(bitmaps):
+            yield self._named_here(few)
+            return
+        entries = self._entries(bitmaps).persist()
         frames: list[DataFrame] = []
         doubts: list[DataFrame] = []
         sharing: dict[int, NamedDefects] = {}
         try:
             for number in slots:
                 index = self.slots[number].index
-                of_slot = (
-                    frame_of(self.jobs.spark, few[number]).coalesce(1)
-                    if entries is None
-                    else entries.where(f"slot = {number}")
-                )
                 decided, doubted = told_apart(
-                    of_slot,
+                    entries.where(f"slot = {number}"),
                     doubtful=bool(self.unread.doubtful[index.name]),
-                    copied=self.differing_copies,
-                    partial=self.unread.rows and self.spec.by_row,
+                    copied=self._copied_frame(),
+                    partial=self._lacks_pairs,
                 )
-                frames.append(differences(decided, index, number, shuffle=entries is not None))
+                frames.append(differences(decided, index, number))
                 if doubted is not None:
-                    doubts.append(differences(doubted, index, number, shuffle=True))
+                    doubts.append(differences(doubted, index, number))
                 if index.unique:
                     sharing[number] = NamedDefects(rows_sharing_keys(decided, number))
-            frame = reduce(DataFrame.unionAll, frames)
             yield Named(
-                NamedDefects(frame)
-                if entries is not None
-                else NamedDefects.holding(self.jobs.rows(frame)),
-                reduce(DataFrame.unionAll, doubts) if doubts else None,
+                NamedDefects(reduce(DataFrame.unionAll, frames)),
+                NamedDefects(reduce(DataFrame.unionAll, doubts)) if doubts else None,
                 sharing,
             )
         finally:
-            if entries is not None:
-                entries.unpersist()
+            entries.unpersist()
+
+    def _named_here(self, few: Mapping[int, pa.Table]) -> Named:
+        """The same of entries that are held here."""
+        copied = self.differing_copies
+        assert not isinstance(copied, DataFrame), "entries are held only if these are"
+        found = {
+            number: name_held(
+                entries,
+                self.slots[number].index,
+                number,
+                doubtful=bool(self.unread.doubtful[self.slots[number].index.name]),
+                copied=copied or (),
+                partial=self._lacks_pairs,
+            )
+            for number, entries in few.items()
+        }
+        return Named(
+            NamedDefects.holding(one for of in found.values() for one in of.defects),
+            NamedDefects.holding(one for of in found.values() for one in of.doubted),
+            {
+                number: NamedDefects.holding(of.sharing)
+                for number, of in found.items()
+                if self.slots[number].index.unique
+            },
+        )
+
+    @property
+    def _lacks_pairs(self) -> bool:
+        """Whether a row may lack a pair because that could not be read."""
+        return self.unread.rows and self.spec.by_row
+
+    def _copied_frame(self) -> DataFrame | None:
+        copied = self.differing_copies
+        if isinstance(copied, frozenset):
+            rows = [(bytearray(row),) for row in copied]
+            return self.jobs.spark.createDataFrame(rows, "row binary")
+        return copied
 
     def _bitmap(self, number: int, chosen: Chosen) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
         buckets = chosen[number]
@@ -200,17 +232,18 @@ class PairSource:
             flags = np.unpackbits(bitmap, count=size, bitorder="little").astype(np.bool_)
             rows += int(self.state.sums.slots[number].buckets[flags, :2].sum())
         parts = self.unread.readable(self.parts) if self.table.is_native else ()
-        if not parts or rows > ROWS_MAX:
+        if not parts or rows > ROWS_MAX or isinstance(self.differing_copies, DataFrame):
             return {}
         job = NativePairs(self.jobs.cores, self.table, numbered(parts), self.spec)
         gathered = self.jobs.arrow(job.gathered_entries(bitmaps))
-        return sift(gathered, self.spec.salt, list(bitmaps)) or {}
+        found = sift(gathered, self.spec.salt, list(bitmaps)) or {}
+        return found if sum(of.num_rows for of in found.values()) <= HELD_MAX else {}
 
     def decide(self, named: Named) -> Decided:
         undecided: dict[int, int] = {}
         if named.doubted is not None:
-            rows = self.jobs.rows(named.doubted.groupBy("slot").count())
-            undecided = {row["slot"]: row["count"] for row in rows}
+            doubted = count(named.doubted, self.jobs)
+            undecided = {slot: sum(kinds.values()) for slot, kinds in doubted.items()}
         return Decided(named.defects, count(named.defects, self.jobs), undecided)
 
     def why_undecided(self, slot: Slot, number: int) -> str:  # noqa: ARG002

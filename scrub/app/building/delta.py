@@ -60,7 +60,6 @@ class DeltaBuilder(TableBuilder):
         """Build, or go on: the log of an index says how far an earlier run came."""
         self._demand_no_pace()
         builds = self._builds(session)
-        session()  # the gate needs Spark: without it, nothing is begun
         for build in builds:
             build.create()
         unchecked: list[str] = []

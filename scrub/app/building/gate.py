@@ -6,6 +6,7 @@ It is the same for every store, and for `verify`, which offers it for indexes th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from reports.truncation import truncate
 from scrub.app.checking.tables import run_check
@@ -14,10 +15,12 @@ from scrub.app.gating.judging import DEFECTIVE, PASSED
 from scrub.model.backfill import BackfillRequest, one_a_line
 from scrub.model.gate import Requirement, Verdict
 from scrub.model.progress import ProgressListener
-from scrub.model.request import CheckRequest
+from scrub.model.request import CheckRequest, SparkOptions
 from scrub.model.result import RunResult
-from scrub.stores.base import SessionProvider
 from scrub.stores.building import Refused, Unchecked
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NAMED_MAX = 5
 _VALUE_MAX = 200
@@ -39,12 +42,18 @@ class CheckingGate:
     """A `Gate` that runs the index check."""
 
     request: BackfillRequest
-    session: SessionProvider
+    spark: "SparkSession | None"  # to be used, if it is needed; the active one is found anyway
+    spark_options: SparkOptions | None
     on_progress: ProgressListener
 
     def __call__(self, indexes: Sequence[str]) -> Mapping[str, int]:
         asked = replace(gate_request(self.request, indexes), limit=NAMED_MAX)
-        result = run_check(asked, spark=self.session(), on_progress=self.on_progress)
+        result = run_check(
+            asked,
+            spark=self.spark,
+            spark_options=self.spark_options,
+            on_progress=self.on_progress,
+        )
         verdict = strict_verdict(result, self.request.table, indexes)
         reason = why_not(result, verdict)
         if reason is not None:

@@ -84,21 +84,21 @@ class PostgresBuilder(TableBuilder):
             return self.request.method
         return Method.INIT_PUT if any(index.unique for index in self.indexes) else Method.MERGE
 
-    def run(self, session: SessionProvider, gate: Gate) -> BackfillResult:
+    def run(self, session: SessionProvider, gate: Gate) -> BackfillResult:  # noqa: ARG002 - the server works
         with self._runs.opened() as builds:
             pace, owner = self.request.rows_per_second, self.request.owner
             begin = partial(builds.begin, self.table, self.indexes, self._method, pace, owner)
             build = self._runs.insistently(begin, builds, "create triggers")
-            return self._runs.go_on(build, session, gate)
+            return self._runs.go_on(build, gate)
 
-    def resume(self, session: SessionProvider, gate: Gate) -> BackfillResult:
+    def resume(self, session: SessionProvider, gate: Gate) -> BackfillResult:  # noqa: ARG002
         with self._runs.opened() as builds:
             record = self._unfinished(builds)
             build = builds.take_over(self.table, record)
             self._unfinished(builds)
             if self.request.rows_per_second is not None:
                 builds.adjust(record, rows_per_second=self.request.rows_per_second or None)
-            return self._runs.go_on(build, session, gate)
+            return self._runs.go_on(build, gate)
 
     def cancel(self) -> list[BackfillStatus]:
         with self._runs.opened() as builds:

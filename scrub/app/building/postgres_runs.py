@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from repair.building import Builder
-from repair.chunk_tasks import work_off_in_tasks
+from repair.workers import work_off_in_threads
 from repair.working_off import WorkSettings, patiently
 from scrub.app.building.postgres_status import status_of
 from scrub.app.building.watch import WATCH_SECONDS, LoadWatch
@@ -19,7 +19,6 @@ from scrub.model.build import State
 from scrub.model.command_line import backfill_line
 from scrub.model.progress import Progress, ProgressListener
 from scrub.model.table import Store, Table
-from scrub.stores.base import SessionProvider
 from scrub.stores.building import Clash, Gate, GaveWay, Superseded
 from scrub.stores.postgres.building.beginning import rights_needed
 from scrub.stores.postgres.building.build import PostgresBuild
@@ -79,7 +78,7 @@ class PostgresRuns:
                 self._tell(f"waiting for a moment in which to {what}")
                 time.sleep(WATCH_SECONDS)
 
-    def go_on(self, build: PostgresBuild, session: SessionProvider, gate: Gate) -> BackfillResult:
+    def go_on(self, build: PostgresBuild, gate: Gate) -> BackfillResult:
         """Run a build from the state it is in to its end."""
         place, request = build.place, self.request
         settings = WorkSettings(request.parallel, request.chunk_seconds, request.wait_limit)
@@ -89,7 +88,7 @@ class PostgresRuns:
             file = request.pause_file
             watch = LoadWatch(self.opened, self.table, place, phase, file, self.on_progress)
             with watch.watching():
-                return work_off_in_tasks(session(), partial(PostgresBuild, place), settings, phase)
+                return work_off_in_threads(partial(PostgresBuild, place), settings, phase)
 
         def check() -> Mapping[str, int]:
             entries.update(gate(build.indexes))

@@ -49,7 +49,7 @@ def run_backfill(
     """Build indexes, check them, and publish those that are clean."""
     builder = _builder_of(request, on_progress=on_progress)
     with lazy_session(spark, spark_options, on_progress) as session:
-        return builder.run(session, CheckingGate(request, session, on_progress))
+        return builder.run(session, CheckingGate(request, spark, spark_options, on_progress))
 
 
 def resume_backfill(
@@ -62,7 +62,7 @@ def resume_backfill(
     """Continue a build whose process ended."""
     builder = _builder_of(request, all_if_none=True, on_progress=on_progress)
     with lazy_session(spark, spark_options, on_progress) as session:
-        return builder.resume(session, CheckingGate(request, session, on_progress))
+        return builder.resume(session, CheckingGate(request, spark, spark_options, on_progress))
 
 
 def cancel_backfill(

@@ -28,7 +28,7 @@ def look(monkeypatch: pytest.MonkeyPatch, result: str) -> Mapping[str, int]:
         return RESULTS[result]()
 
     monkeypatch.setattr(gate, "run_check", run_check)
-    opened = gate.CheckingGate(REQUEST, lambda: None, lambda _: None)  # type: ignore[arg-type, return-value]
+    opened = gate.CheckingGate(REQUEST, None, None, lambda _: None)
     try:
         return opened(["by_customer"])
     finally:

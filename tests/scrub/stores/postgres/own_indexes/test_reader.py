@@ -104,14 +104,14 @@ def test_a_clean_check_fetches_three_lines(
 ) -> None:
     table.run("CREATE UNIQUE INDEX i ON t (k, id)")
     fetched = []
-    rows = index_reader.OwnIndexReader._rows
+    rows = index_reader.IndexSessions.rows
 
     def counting(*arguments: Any) -> Iterator[Any]:
         for row in rows(*arguments):
             fetched.append(row)
             yield row
 
-    monkeypatch.setattr(index_reader.OwnIndexReader, "_rows", counting)
+    monkeypatch.setattr(index_reader.IndexSessions, "rows", counting)
     assert check(table, own_index("i", "k", "id", unique=True)).status is Status.CLEAN
     assert [row[0] for row in fetched] == [1000, 1000, 1000]
 
