@@ -10,7 +10,7 @@ from checks.choose import Chosen
 from checks.columns.damaged_rows import damaged_keys
 from checks.columns.held_naming import defects_among_entries
 from checks.columns.store_comparison import NAMED_MAX, names_in_store, sides_of
-from checks.name import leave_undecided
+from checks.name import leave_undecided, without_unsought
 from checks.named_defects import HeldDefect, NamedDefects, count
 from checks.numbering import Slot
 from checks.run_state import Run
@@ -64,7 +64,8 @@ def _entries_to_name(run: Run, slot: Slot) -> pa.Table | None:
     found.strategy = Strategy.MERGE.value
     if run.settings.settle_seconds is not None:
         found.notes.append("not settled: both sides are of one snapshot")
-    run.unnamed.note_compared(slot.number, compared)
+    if not slot.plan.by_rows:  # an entry of no row may explain what differs
+        run.unnamed.note_compared(slot.number, compared)
     if compared.differing > NAMED_MAX:
         return None
     if compared.agrees:
@@ -87,9 +88,11 @@ def _name(run: Run, differing: Sequence[Differing]) -> None:
     if once := run.source.once_per_row(defects, counts):
         defects, counts = once, count(once, run.jobs)
     for slot in slots:
-        run.found[slot.number].counts = dict(counts.get(slot.number, {}))
+        found = run.found[slot.number]
+        found.counts = without_unsought(slot, found, counts.get(slot.number, {}))
         run.unnamed.forget(slot.number)
-    run.shown.add_named(defects, run.as_defect)
+    unsought = {slot.number: frozenset(slot.plan.not_looked_for) for slot in slots}
+    run.shown.add_named(defects.decided(unsought), run.as_defect)
 
 
 def _defects(differing: Sequence[Differing]) -> Iterator[HeldDefect]:

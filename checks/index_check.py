@@ -64,7 +64,7 @@ def _expected_entry(slot: Slot) -> EntrySpec:
 def _actual_entry(slot: Slot) -> EntrySpec:
     columns = beside_primary_key(slot.table, slot.index)
     values = tuple(ColumnTerm(column.name, entry_type(column)) for column in columns)
-    where = slot.table.where
+    where = slot.where_of_entries
     conditions: tuple[Node, ...] = ()
     if where and (condition := native_condition(where, slot.table.table)) is not None:
         conditions = (condition,)

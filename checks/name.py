@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from checks.choose import Chosen
 from checks.failures import Failure, failures
+from checks.findings import SlotFindings
 from checks.named_defects import Counts, NamedDefects, count
 from checks.numbering import Slot
 from checks.run_state import Run
@@ -60,7 +61,7 @@ def _take(run: Run, named: Named, slots: Sequence[Slot], chosen: Chosen) -> None
         _note_strategy(run, slot, chosen)
         found = run.found[slot.number]
         is_named = slot.number in counts or found.undecided
-        if not is_named and run.plan.strategy is not Strategy.MERGE:
+        if not is_named and not _is_joined(run, slot):
             found.incomplete = CHANGED
     if once := run.source.once_per_row(defects, counts):
         defects, counts = once, count(once, run.jobs)
@@ -77,6 +78,7 @@ def _take(run: Run, named: Named, slots: Sequence[Slot], chosen: Chosen) -> None
 def _count_in(run: Run, slot: Slot, counts: dict[DefectKind, int]) -> frozenset[DefectKind]:
     """Put the counts of an index into its findings; returns the kinds that are not shown."""
     found, relations = run.found[slot.number], run.relations_of(slot)
+    counts = without_unsought(slot, found, counts)
     undecidable = run.source.unread.undecidable(slot, *relations)
     elsewhere = run.source.unread.counted_elsewhere
     found.undecided += sum(counts.get(kind, 0) for kind in undecidable)
@@ -85,14 +87,33 @@ def _count_in(run: Run, slot: Slot, counts: dict[DefectKind, int]) -> frozenset[
     found.counts = before | {kind: n for kind, n in counts.items() if kind not in apart}
     if run.is_whole(slot):
         run.unnamed.forget(slot.number)
-    return apart
+    return apart | frozenset(slot.plan.not_looked_for)
+
+
+def without_unsought(
+    slot: Slot, found: SlotFindings, counts: dict[DefectKind, int]
+) -> dict[DefectKind, int]:
+    """The counts without kinds that nobody looked for; what was seen of them by chance is noted."""
+    seen = sum(counts.get(kind, 0) for kind in slot.plan.not_looked_for)
+    if seen:
+        entries = "1 entry has" if seen == 1 else f"{seen:,} entries have"
+        found.notes.append(
+            f"seen without looking: {entries} the primary key of a chosen row, but no chosen row "
+            "demands so many; a check without --where tells what they are"
+        )
+    return {kind: n for kind, n in counts.items() if kind not in slot.plan.not_looked_for}
+
+
+def _is_joined(run: Run, slot: Slot) -> bool:
+    """Whether it is joined whether or not anything differs."""
+    return run.plan.strategy is Strategy.MERGE or slot.number in run.joined
 
 
 def _note_strategy(run: Run, slot: Slot, chosen: Chosen) -> None:
     found = run.found[slot.number]
     if chosen[slot.number] is None:
         found.strategy = Strategy.MERGE.value
-    if run.plan.strategy is Strategy.MERGE:
+    if _is_joined(run, slot):
         found.rows, found.entries = run.source.counted_entries(slot)
 
 

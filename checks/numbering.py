@@ -28,6 +28,11 @@ class Slot:
     def label(self) -> str:
         return f"{self.table.table.name}.{self.index.name}"
 
+    @property
+    def where_of_entries(self) -> str | None:
+        """The condition on entries themselves; None where all of them, or those of rows, count."""
+        return None if self.plan.by_rows else self.table.where
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:

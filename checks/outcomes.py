@@ -22,6 +22,7 @@ def outcome(
     engine: str,
     notes: Sequence[str] = (),
     ignored: tuple[str, ...] = (),
+    not_looked_for: tuple[DefectKind, ...] = (),
     constraint: str | None = None,
 ) -> CheckOutcome:
     """How the check of an index, of a constraint or of a whole table ended."""
@@ -43,6 +44,7 @@ def outcome(
         notes=(*notes, *found.notes),
         remedies=tuple(found.remedies),
         ignored=ignored,
+        not_looked_for=not_looked_for,
     )
 
 
@@ -113,6 +115,7 @@ def _of_slot(slot: Slot, found: SlotFindings) -> CheckOutcome:
         engine=engines_of(slot),
         notes=(*slot.table.notes, *slot.plan.notes),
         ignored=slot.plan.ignored,
+        not_looked_for=slot.plan.not_looked_for,
     )
 
 

@@ -56,13 +56,23 @@ def cut(relations: Sequence[Relation]) -> tuple[Part, ...]:
     """All parts of a run; the order is the same for the same plan, so that a run can resume."""
     parts: list[Part] = []
     for relation in relations:
-        for splits in _groups(relation):
+        for splits in _groups(relation, relation.side.facts.splits):
             parts.append(Part(len(parts), relation, splits))
     return tuple(parts)
 
 
-def _groups(relation: Relation) -> Iterator[tuple[Split, ...]]:
-    splits = relation.side.facts.splits
+def cut_left_out(relations: Sequence[Relation], first: int) -> tuple[Part, ...]:
+    """The parts of tables that the scan leaves out, whose numbers begin with `first`."""
+    groups = [
+        (relation, splits)
+        for relation in relations
+        if relation.is_table and relation.side.left_out
+        for splits in _groups(relation, relation.side.left_out)
+    ]
+    return tuple(Part(number, *group) for number, group in enumerate(groups, start=first))
+
+
+def _groups(relation: Relation, splits: Sequence[Split]) -> Iterator[tuple[Split, ...]]:
     if relation.is_native:
         yield from ((split,) for split in splits)
         return

@@ -13,12 +13,13 @@ from checks.constraints.plan import PinnedConstraints, with_constraints
 from checks.fitting_columns import missing_or_other
 from checks.pairs.plan import PinnedPairs, plan_pairs
 from checks.registry import INDEX
+from checks.row_choice import not_looked_for, pruned_entries, pruned_rows, told
 from scrub.catalog.dependence import depends_on_zone, zoned_expressions
 from scrub.catalog.expressions import columns_used
 from scrub.catalog.native_terms import is_native_index, native_condition
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, Side, TablePlan, WholePlan
-from scrub.model.relation import RelationFacts, SplitKind
+from scrub.model.relation import RelationFacts, SplitKind, Splits
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.table import EntryColumn, Index, Table
 
@@ -66,18 +67,15 @@ def plan_check(
 
     `native_refusal` says why tasks cannot open splits themselves on this cluster.
     """
-    skipped = [*not_checked, *_unfit_sources(sources), *_unfit_tables(whole)]
+    skipped = [*not_checked, *_unfit_sources(sources, request.where), *_unfit_tables(whole)]
     indexes: dict[TableAt, list[PinnedIndex]] = {}
     checks: dict[TableAt, list[TableCheck]] = {}
     scanned: dict[TableAt, tuple[Table, RelationFacts]] = {}
     for source in sources:
-        if any(_mismatches(source)):
+        if any(_mismatches(source, request.where)):
             continue
-        if reason := _where_is_beyond(request.where, source):
-            skipped.append(_skip(source, reason))
-        else:
-            scanned[source.at] = (source.table, source.table_facts)
-            indexes.setdefault(source.at, []).append(source)
+        scanned[source.at] = (source.table, source.table_facts)
+        indexes.setdefault(source.at, []).append(source)
     for of_table in whole:
         if not any(_unfit_columns(of_table)):
             scanned.setdefault(of_table.at, (of_table.table, of_table.facts))
@@ -96,19 +94,9 @@ def plan_check(
     )
 
 
-def _skip(source: PinnedIndex, reason: str) -> NotChecked:
-    return NotChecked(
-        table=source.table.name,
-        check=INDEX.name,
-        index=source.index.name,
-        reason=reason,
-        snapshot=source.table_facts.snapshot.label,
-    )
-
-
-def _unfit_sources(sources: Sequence[PinnedIndex]) -> Iterator[NotChecked]:
+def _unfit_sources(sources: Sequence[PinnedIndex], where: str | None) -> Iterator[NotChecked]:
     for source in sources:
-        if mismatches := list(_mismatches(source)):
+        if mismatches := list(_mismatches(source, where)):
             yield _unfit(source.table, source.index, mismatches)
 
 
@@ -126,9 +114,9 @@ def _unfit(
     return NotChecked.because_of(error, table=table.name, check=check.name, index=name)
 
 
-def _mismatches(source: PinnedIndex) -> Iterator[str]:
+def _mismatches(source: PinnedIndex, where: str | None) -> Iterator[str]:
     """What the catalog says of the two relations and they do not have."""
-    needed = INDEX.columns(source.table, [source.index])
+    needed = INDEX.columns(source.table, [source.index], where)
     table = {name: source.table.column(name).type for name in needed}
     yield from missing_or_other(source.table_facts, table, f"table {source.table.name}")
     of_entry = {column.name: column.type for column in source.index.entry}
@@ -148,23 +136,6 @@ def _unfit_columns(source: PinnedTable) -> Iterator[str]:
     yield from missing_or_other(source.facts, wanted, f"table {table.name}")
 
 
-def _where_is_beyond(where: str | None, source: PinnedIndex) -> str | None:
-    """Why a check of this index cannot be limited by `where`.
-
-    Only columns that identify an entry will do: if a stored column chose the entries, one that
-    holds a wrong value would be left out on one side only, and be called missing.
-    """
-    if where is None:
-        return None
-    used = columns_used(where, source.table.types)
-    index = source.index
-    held = {column.name for column in index.key + index.suffix if not column.is_expression}
-    beyond = [name for name in used if name not in held]
-    if not beyond:
-        return None
-    return f"--where uses {', '.join(beyond)}, which does not identify entries of this index"
-
-
 def _plan_table(
     request: CheckRequest,
     table: Table,
@@ -174,6 +145,7 @@ def _plan_table(
     native_refusal: str | None,
 ) -> TablePlan:
     indexes = [_resolve_types(source) for source in group]
+    facts, left_out = pruned_rows(facts, request.where, table)
     rows = [f.rows for f in (facts, *(source.index_facts for source in group))]
     obstacles = (check.needs_spark(facts) for check in checks)
     side = _side(
@@ -190,11 +162,14 @@ def _plan_table(
     )
     plan = TablePlan(
         table=table,
-        side=side,
+        side=replace(side, left_out=left_out),
         indexes=plans,
         bucket_bits=bucket_bits(None if None in rows else max(r for r in rows if r is not None)),
         where=request.where,
-        notes=(*_notes(facts, request.where), *_engine_note(request, native_refusal)),
+        notes=(
+            *_notes(facts, request.where, left_out),
+            *_engine_note(request, native_refusal),
+        ),
     )
     return replace(plan, whole=tuple(_plan_whole(check, plan) for check in checks))
 
@@ -229,11 +204,15 @@ def _resolve_types(source: PinnedIndex) -> Index:
 def _plan_index(
     request: CheckRequest, source: PinnedIndex, index: Index, native_refusal: str | None
 ) -> IndexPlan:
-    facts = source.index_facts
+    table, where = source.table, request.where
+    facts, left_out = pruned_entries(source.index_facts, where, table, index)
     names = tuple(column.name for column in index.entry)
+    unsought = not_looked_for(where, table, index)
     not_native = native_refusal
-    if request.where and native_condition(request.where, source.table) is None:
+    if where and native_condition(where, table) is None:
         not_native = not_native or "--where needs Spark"
+    if unsought and not source.table_facts.native:
+        not_native = not_native or f"--where chooses rows of {source.table_facts.relation} in Spark"
     ignored = [name for name in facts.columns if name not in names]
     notes = [f"ignored columns: {', '.join(ignored)}"] if ignored else []
     in_store = _in_one_server(request, source, not_native)
@@ -241,10 +220,17 @@ def _plan_index(
         notes.append("compared inside the database")
     return IndexPlan(
         index=index,
-        side=_side(request, facts, names, not_native),
-        notes=(*notes, *source.notes, *_zone_note(request, source), *_notes(facts, None)),
+        side=replace(_side(request, facts, names, not_native), left_out=left_out),
+        notes=(
+            *told(where, table, index),
+            *notes,
+            *source.notes,
+            *_zone_note(request, source),
+            *_notes(facts, None, left_out),
+        ),
         ignored=tuple(ignored),
         in_store=in_store,
+        not_looked_for=unsought,
     )
 
 
@@ -293,8 +279,14 @@ def _side(
     return Side(facts=facts, engine=Engine.NATIVE, reason=reason, columns=columns)
 
 
-def _notes(facts: RelationFacts, where: str | None) -> tuple[str, ...]:
+def _notes(facts: RelationFacts, where: str | None, left_out: Splits) -> tuple[str, ...]:
     notes = [f"only rows where {where}"] if where else []
+    if left_out:
+        every = len(facts.splits) + len(left_out)
+        notes.append(
+            f"{len(left_out)} of {every} parts of {facts.relation} left out: "
+            "their partitions hold nothing that --where chooses"
+        )
     if not facts.snapshot.pinned:
         notes.append(f"{facts.relation} offers no snapshot: two readings of it may differ")
     return tuple(notes)

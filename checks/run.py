@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from checks.choose import join_groups
+from checks.chosen_rows import learn_chosen_rows
 from checks.columns.source import ColumnSource
 from checks.compare import compare_in_stores
 from checks.conclude import conclude
@@ -47,9 +48,10 @@ def run_stages(plan: CheckPlan, stores: Stores, jobs: Jobs, settings: RunSetting
     """Carry out the plan of one entry source; reads only."""
     run = _begin(plan, stores, jobs, settings)
     chosen = dict(compare_in_stores(run))
+    run.joined = learn_chosen_rows(run)
     scan(run)
     look_beside(run)
-    chosen |= choose(run)
+    chosen |= {**run.joined, **choose(run)}
     for group in join_groups(run.plan, run.source.slots, chosen):
         name(run, group, chosen)
     look_for_shared_keys(run)

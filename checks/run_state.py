@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from checks.choose import Chosen
 from checks.failures import Failure, reason_for
 from checks.findings import SlotFindings
 from checks.finished_parts import FinishedParts
@@ -33,6 +34,7 @@ class Run:
     shown: ShownDefects
     found: dict[int, SlotFindings]  # by slot
     comparing: dict[int, ComparingStore]  # by slot, the database that compares it
+    joined: Chosen = field(default_factory=dict)  # indexes that are joined whatever sums would say
     constraints: dict[tuple[str, str], SlotFindings] = field(default_factory=dict)
     unnamed: Unnamed = field(default_factory=Unnamed)
     began: float = field(default_factory=time.monotonic)

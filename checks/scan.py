@@ -63,7 +63,8 @@ def choose(run: Run) -> Chosen:
     if run.plan.strategy is Strategy.MERGE:
         return {s.number: None for s in run.source.slots if s.number not in run.comparing}
     unread, sums = run.source.unread, run.source.state.sums.slots
-    compared = {number: of for number, of in sums.items() if number not in run.comparing}
+    apart = {*run.comparing, *run.joined}
+    compared = {number: of for number, of in sums.items() if number not in apart}
     for number, of_slot in compared.items():
         if number in unread.slots and not run.source.sets_aside:
             continue  # a job that failed as a whole has counted nothing
@@ -74,7 +75,7 @@ def choose(run: Run) -> Chosen:
     if run.settings.settle_seconds is None:  # what nobody can look at again may be lag
         for number, of_slot in left.items():
             slot = run.source.slots[number]
-            if run.is_whole(slot):
+            if run.is_whole(slot) and not slot.plan.by_rows:  # which an entry of no row may explain
                 sides = [relation.side.facts for relation in run.relations_of(slot)]
                 run.unnamed.note_sums(number, of_slot, sides)
     may_join_all = run.plan.strategy is Strategy.AUTO and run.source.joins_all
@@ -140,7 +141,7 @@ def _summed(run: Run) -> frozenset[int]:
     """The indexes that are fingerprinted: none when everything is joined anyway."""
     if run.plan.strategy is Strategy.MERGE:
         return frozenset()
-    apart: Mapping[int, object] = run.comparing
+    apart = {*run.comparing, *run.joined}
     return frozenset(slot.number for slot in run.left(run.source.slots) if slot.number not in apart)
 
 

@@ -91,6 +91,12 @@ class EntrySource(Protocol):
     def comparing_store(self, slot: Slot) -> ComparingStore | None:
         """The database that compares this index with its table, if the plan says so."""
 
+    def choose_by_rows(self, slots: Sequence[Slot]) -> Chosen:
+        """Learn the primary keys of chosen rows, by which the entries of indexes are found.
+
+        Returns the indexes for which there are too many, so that they have to be joined.
+        """
+
     def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> "Work | DataFrame":
         """A job that adds up parts of one engine for some indexes, with a report on each part."""
 

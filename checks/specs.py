@@ -2,11 +2,12 @@
 """What tasks do with the rows of a relation of columns: one scan for every check that needs it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from checks.numbering import Relation
 from checks.registry import INDEX
-from checks.scan_spec import ScanSpec
+from checks.scan_spec import ACTUAL, KeySet, ScanSpec
 from checks.table_look import EVERY_ROW, RowChoice, TableLook
 from scrub.catalog.expressions import columns_used
 from scrub.catalog.native_terms import native_condition
@@ -21,19 +22,33 @@ if TYPE_CHECKING:
 Looks = Mapping[int, Mapping[str, TableLook]]
 """What tasks look at beside entries, by relation and by the check that rides along."""
 
+Among = Mapping[int, KeySet]
+"""By slot, the primary keys of chosen rows, where they choose the entries."""
+
 
 def scan_spec(
-    relation: Relation, slots: frozenset[int], salt: Salt, looks: Looks | None = None
+    relation: Relation,
+    slots: frozenset[int],
+    salt: Salt,
+    looks: Looks | None = None,
+    among: Among | None = None,
 ) -> ScanSpec:
     """What a native task does with this relation, for those of its slots still wanted."""
+    keys = among or {}
+    of_slots = [keys.get(slot.number) for slot in relation.slots if slot.number in slots]
     return ScanSpec(
         columns=relation.columns,
         primary_key=relation.table.table.primary_key,
         bucket_bits=relation.table.bucket_bits,
         salt=salt,
-        entries=INDEX.adds_up(relation, slots),
+        entries=tuple(
+            replace(entry, among=keys.get(entry.slot)) if entry.sign == ACTUAL else entry
+            for entry in INDEX.adds_up(relation, slots)
+        ),
         looks=(looks or {}).get(relation.number, {}),
         looked_at=rows_looked_at(relation.table),
+        # All indexes of a table share its keys; one that is compared in full needs every row.
+        among=of_slots[0] if of_slots and None not in of_slots else None,
         storage_options=relation.side.facts.storage_options,
     )
 

@@ -94,6 +94,7 @@ def check_record(outcome: CheckOutcome) -> Record:
         "notes": list(outcome.notes),
         "remedies": list(outcome.remedies),
         "ignored_columns": list(outcome.ignored),
+        "not_looked_for": list(outcome.not_looked_for),
     }
 
 

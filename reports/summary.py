@@ -8,6 +8,7 @@ from reports.gaps import gaps, outcome_name
 from reports.quantities import count, counted, rate
 from reports.standing import decision_line, gone_lines, reason_lines
 from reports.truncation import truncate
+from scrub.model.defect import DefectKind
 from scrub.model.gate import Verdict
 from scrub.model.result import CheckOutcome, RunResult, Status, TableResult
 
@@ -18,6 +19,7 @@ EXIT_MEANINGS: Mapping[int, str] = {
 }
 
 _NAMED_MAX = 3
+_ENTRIES = {DefectKind.DANGLING: "dangling entries"}
 _WORTH_TELLING = 0.05  # seconds: less would be shown as none
 
 
@@ -34,6 +36,13 @@ def not_compared(outcome: CheckOutcome) -> str | None:
     shown = ", ".join(map(column_name, outcome.ignored[:_NAMED_MAX]))
     more = len(outcome.ignored) - _NAMED_MAX
     return f"not compared: {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def not_looked_for(result: RunResult) -> str:
+    """What no defect of which could be found: part of the verdict, or nothing."""
+    kinds = [kind for outcome in result.outcomes for kind in outcome.not_looked_for]
+    named = ", ".join(_ENTRIES[kind] for kind in dict.fromkeys(kinds))
+    return f"; {named} not looked for" if named else ""
 
 
 def snapshot_phrase(table: TableResult) -> str:
@@ -128,7 +137,8 @@ def closing_line(result: RunResult, verdict: Verdict | None = None) -> str:
     ending = f"exit code {result.exit_code} ({exit_meaning(result)})"
     return (
         f"{status_words(result.status, incomplete=result.is_incomplete)}: "
-        f"{found_in_all(result)} in {counted(len(result.outcomes), 'check')}{apart}; "
+        f"{found_in_all(result)} in {counted(len(result.outcomes), 'check')}{apart}"
+        f"{not_looked_for(result)}; "
         f"{counted(rows, 'row')} in {result.seconds:,.1f} s "
         f"({rate(rows, result.seconds - result.seconds_waiting)})"
         f"{starting if result.seconds_starting >= _WORTH_TELLING else ''}; "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The jobs that fingerprint parts of tables and indexes, one for each engine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from checks.numbering import Relation, Slot
 from checks.parts import Part, pack
 from checks.read_by_spark import frame_read
 from checks.scan_spec import ACTUAL, EXPECTED, ScanSpec
-from checks.specs import Looks, is_looked_at, scan_spec
+from checks.specs import Among, Looks, is_looked_at, scan_spec
 from checks.task_sums import SUMS_SCHEMA, TASKS_PER_CORE, added_up
 from checks.work import Work
 from scrub.codec.digest import Salt
@@ -26,12 +26,17 @@ if TYPE_CHECKING:
 
 
 def fingerprint_splits_natively(
-    cores: int, parts: Sequence[Part], slots: frozenset[int], salt: Salt, looks: Looks
+    cores: int,
+    parts: Sequence[Part],
+    slots: frozenset[int],
+    salt: Salt,
+    looks: Looks,
+    among: Among,
 ) -> Work:
     """Sums over the native parts and a report on each, as SUMS_SCHEMA."""
     tasks = pack(parts, TASKS_PER_CORE * cores)
     relations = {part.relation.number: part.relation for part in parts}
-    specs = {number: scan_spec(of, slots, salt, looks) for number, of in relations.items()}
+    specs = {number: scan_spec(of, slots, salt, looks, among) for number, of in relations.items()}
     task = partial(fingerprint_splits, specs=specs)
     return added_up(
         Work(given=tasks, task=task, schema=SUMS_SCHEMA), cores, len(tasks) * _bytes_of_sums(specs)
@@ -52,13 +57,19 @@ def fingerprint_by_sql(
     stores: Mapping[str, ReadableStore],
     slots: frozenset[int],
     salt: Salt,
+    chosen_among: Callable[["DataFrame", Slot], "DataFrame"],
 ) -> "DataFrame":
-    """Sums over the parts that only Spark reads: slot, bucket and SUM_COLUMNS."""
+    """Sums over the parts that only Spark reads: slot, bucket and SUM_COLUMNS.
+
+    `chosen_among` leaves of an index the rows with the primary key of a chosen row.
+    """
     frames = []
     for relation in {part.relation.number: part.relation for part in parts}.values():
         splits = [s for part in parts if part.relation is relation for s in part.splits]
         store = stores[relation.side.facts.store]
         rows = frame_read(store, spark, relation.side.facts, relation.columns, splits)
+        if not relation.is_table and relation.slots[0].plan.by_rows:
+            rows = chosen_among(rows, relation.slots[0])
         frames.append(_sql_frame(rows, relation, slots, salt))
     return reduce(lambda one, other: one.unionAll(other), frames)
 
@@ -88,5 +99,5 @@ def _actual_columns(slot: Slot) -> EntryColumns:
         slot=slot.number,
         sign=ACTUAL,
         beside_primary_key=[(named(column.name), type_of(column)) for column in columns],
-        condition=is_looked_at(slot.table.where),
+        condition=is_looked_at(slot.where_of_entries),
     )

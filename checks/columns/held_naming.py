@@ -5,17 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from checks.columns.damaged_rows import held_damage
-from checks.columns.held_join import HeldEntries, differences
-from checks.columns.split_sums import column_of, rows_that_count
-from checks.named_defects import HeldDefect
+from checks.columns.damaged_rows import DAMAGED, held_damage
+from checks.columns.held_join import ChosenRows, HeldEntries, differences, keys_of
+from checks.columns.split_sums import column_of
+from checks.named_defects import HeldDefect, NamedDefects
 from checks.numbering import Relation, Slot, relations_of
-from checks.registry import INDEX
 from checks.scan_spec import entry_type
-from scrub.catalog.native_terms import native_value
+from checks.specs import rows_looked_at
+from scrub.catalog.native_terms import native_condition, native_conditions, native_value
 from scrub.codec.arrow_text import text_of
 from scrub.codec.arrow_types import to_arrow
+from scrub.codec.predicate import truth
+from scrub.model.defect import DefectKind
+from scrub.model.predicate import Node
 from scrub.model.relation import SplitKind
 from scrub.model.table import Column
 from scrub.model.types import ColumnType
@@ -30,50 +34,80 @@ def defects_among_rows(
     """What is wrong with each index, and the rows that prove nothing about it."""
     for slot in slots:
         table, index = relations_of(slot, relations)
-        expected = _expected(slot, table, rows[table.number])
-        actual = _actual(slot, index, rows[index.number])
-        yield from differences(expected, actual, slot.table.table, slot.index, slot.number)
-        yield from _damaged(slot, table, rows[table.number])
+        of_table = rows[table.number]
+        # Where rows are chosen, those with the same primary key as a chosen one count as well.
+        expected = _expected(slot, of_table, slot.where_of_entries)
+        actual = _actual(slot, rows[index.number])
+        chosen = _chosen(slot, table, of_table) if slot.plan.by_rows else None
+        yield from differences(expected, actual, slot.table.table, slot.index, slot.number, chosen)
+        yield from _damaged(slot, table, of_table)
+
+
+def depends_on_others(slot: Slot, found: NamedDefects) -> bool:
+    """Whether a row with the same primary key that is not chosen could explain what was found.
+
+    An entry that is not there is missing whatever other rows there are.
+    """
+    certain = (DefectKind.MISSING, DAMAGED)
+    of_slot = (row for row in found.held or () if row["slot"] == slot.number)
+    return slot.plan.by_rows and any(row["kind"] not in certain for row in of_slot)
 
 
 def defects_among_entries(
     slot: Slot, entries: pa.Table, names: Sequence[str]
 ) -> Iterator[HeldDefect]:
-    """The same of entries that a store handed over, with the names of an entry's columns in it."""
-    sides = [
-        HeldEntries(
-            _typed(
-                entries.filter(pa.compute.equal(entries.column("expected"), expected)),
-                names,
-                _types(slot),
-            ),
-            slot.index,
-            _types(slot),
+    """The same of entries that a store handed over, with the names of an entry's columns in it.
+
+    Whether they are `expected` is NULL for those of rows that `--where` does not choose.
+    """
+
+    def side(flags: pa.ChunkedArray) -> HeldEntries:
+        return HeldEntries(
+            _typed(entries.filter(flags), names, _types(slot)), slot.index, _types(slot)
         )
-        for expected in (True, False)
-    ]
-    yield from differences(sides[0], sides[1], slot.table.table, slot.index, slot.number)
+
+    is_expected = entries.column("expected")
+    actual = side(pc.invert(is_expected).fill_null(False))
+    expected = side(is_expected.fill_null(True))
+    chosen = ChosenRows(side(is_expected.fill_null(False)), None) if slot.plan.by_rows else None
+    yield from differences(expected, actual, slot.table.table, slot.index, slot.number, chosen)
 
 
-def _expected(slot: Slot, relation: Relation, rows: pa.RecordBatch) -> HeldEntries:
+def _expected(slot: Slot, rows: pa.RecordBatch, where: str | None) -> HeldEntries:
     """The entries that rows of the table should have."""
-    (spec,) = INDEX.adds_up(relation, frozenset((slot.number,)))
-    covered = rows_that_count(spec, rows)
-    chosen = rows.filter(pa.array(covered)) if len(covered) else rows
+    table = slot.table.table
+    conditions = native_conditions(slot.index, table, where)
+    assert conditions is not None, "only what is evaluated natively is held"
+    covered = _fulfilling(rows, conditions)
     arrays = []
     for column in slot.index.entry:
-        node = native_value(column, slot.table.table)
+        node = native_value(column, table)
         assert node is not None, "only what is evaluated natively is held"
-        arrays.append(column_of(node, chosen))
+        arrays.append(column_of(node, covered))
     return _held(slot, arrays)
 
 
-def _actual(slot: Slot, relation: Relation, rows: pa.RecordBatch) -> HeldEntries:
+def _actual(slot: Slot, rows: pa.RecordBatch) -> HeldEntries:
     """The entries that an index's relation holds."""
-    (spec,) = INDEX.adds_up(relation, frozenset((slot.number,)))
-    looked_at = rows_that_count(spec, rows)
-    chosen = rows.filter(pa.array(looked_at)) if len(looked_at) else rows
-    return _held(slot, [chosen.column(column.name) for column in slot.index.entry])
+    where, table = slot.where_of_entries, slot.table.table
+    condition = native_condition(where, table) if where else None
+    looked_at = _fulfilling(rows, () if condition is None else (condition,))
+    return _held(slot, [looked_at.column(column.name) for column in slot.index.entry])
+
+
+def _chosen(slot: Slot, relation: Relation, rows: pa.RecordBatch) -> ChosenRows:
+    """The entries of rows that `--where` chooses, and the primary keys of all these rows."""
+    table = slot.table.table
+    chosen = _fulfilling(rows, rows_looked_at(relation.table).conditions)
+    columns = [chosen.column(name) for name in table.primary_key]
+    return ChosenRows(_expected(slot, chosen, None), keys_of(columns))
+
+
+def _fulfilling(rows: pa.RecordBatch, conditions: Sequence[Node]) -> pa.RecordBatch:
+    """The rows that fulfil all conditions."""
+    for condition in conditions:
+        rows = rows.filter(pa.array(truth(condition, rows)))
+    return rows
 
 
 def _held(slot: Slot, arrays: Sequence[pa.Array]) -> HeldEntries:

@@ -16,10 +16,12 @@ A pair of groups is a defect when
 and more than one of these may hold. Equal numbers of copies on both sides are no disagreement.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from checks.columns.difference_kinds import kinds_of
+from checks.columns.difference_kinds import OF_NO_CHOSEN_ROW, kinds_of, kinds_of_chosen
+from checks.columns.entries import CHOSEN
+from scrub.model.defect import DefectKind
 from scrub.model.table import EntryColumn, Index, Table
 from scrub.model.types import ColumnType, TypeName
 from scrub.spark.comparable import comparable
@@ -42,7 +44,10 @@ _STAND_INS = {
 
 def defects_among(pairs: "DataFrame", table: Table, index: Index, slot: int) -> "DataFrame":
     """Every disagreement among paired groups of one index, as DEFECT_SCHEMA."""
-    return _describe(pairs.where(_DIFFERS), table, index, slot)
+    if f"{CHOSEN}_copies" not in pairs.columns:
+        return _describe(pairs.where(_DIFFERS), _kinds(), table, index, slot)
+    differing = pairs.where(_DIFFERS_FROM_CHOSEN)
+    return _describe(differing, _kinds_of_chosen(), table, index, slot, _OF_CHOSEN)
 
 
 def pair_up(expected: "DataFrame", actual: "DataFrame", index: Index) -> "DataFrame":
@@ -73,17 +78,32 @@ def _group(entries: "DataFrame", index: Index, side: str) -> "DataFrame":
         comparable(F.col(f"s{number}"), type_of(column)).alias(f"s{number}")
         for number, column in enumerate(index.stored)
     ]
-    names = _join_columns(identity)
-    prepared = entries.select(*keys, *stored).repartition(*names)
+    names, by_rows = _join_columns(identity), CHOSEN in entries.columns
+    prepared = entries.select(*keys, *stored, *([CHOSEN] if by_rows else []))
+    prepared = prepared.repartition(*names)
     stored_names = [f"s{number}" for number in range(len(index.stored))]
-    variants = prepared.groupBy(*names, *stored_names).agg(F.count(F.lit(1)).alias("copies"))
-    stored_values = F.struct(*stored_names) if stored_names else F.struct(F.lit(0).alias("s"))
-    return variants.groupBy(*names).agg(
-        F.sum("copies").alias(f"{side}_copies"),
-        F.sort_array(F.collect_list(F.struct(stored_values.alias("stored"), "copies"))).alias(
-            f"{side}_stored"
-        ),
+    chosen = F.sum(F.col(CHOSEN).cast("bigint")).alias(CHOSEN)
+    variants = prepared.groupBy(*names, *stored_names).agg(
+        F.count(F.lit(1)).alias("copies"), *([chosen] if by_rows else [])
     )
+    stored_values = F.struct(*stored_names) if stored_names else F.struct(F.lit(0).alias("s"))
+    counted = {side: "copies"} | ({CHOSEN: CHOSEN} if by_rows else {})
+    return variants.groupBy(*names).agg(
+        *(
+            made
+            for of, copies in counted.items()
+            for made in (
+                F.sum(copies).alias(f"{of}_copies"),
+                F.sort_array(F.collect_list(_variant(stored_values, copies))).alias(f"{of}_stored"),
+            )
+        )
+    )
+
+
+def _variant(stored_values: "Column", copies: str) -> "Column":
+    """Stored values and how often they occur; NULL, which lists leave out, if they do not."""
+    counted = F.struct(stored_values.alias("stored"), F.col(copies).alias("copies"))
+    return F.when(F.col(copies) > 0, counted) if copies == CHOSEN else counted
 
 
 def _stand_in(column_type: ColumnType) -> "Column":
@@ -94,6 +114,13 @@ def _stand_in(column_type: ColumnType) -> "Column":
 
 
 _DIFFERS = "NOT (expected_stored <=> actual_stored)"
+_DIFFERS_FROM_CHOSEN = f"""
+    NOT ({CHOSEN}_stored <=> actual_stored) AND ({CHOSEN}_copies > 0 OR actual_copies > 0)
+"""
+_OF_CHOSEN = (
+    f"coalesce({CHOSEN}_copies, 0L) AS {CHOSEN}_copies",
+    "expected_stored <=> actual_stored AS agrees",
+)
 
 # One text each instead of nested calls, every one of which is a round trip to the JVM.
 _SIDES = tuple(
@@ -111,16 +138,18 @@ _SHOWN = """
 """The stored values to show: the first that the other side lacks, else the first."""
 
 
-def _describe(pairs: "DataFrame", table: Table, index: Index, slot: int) -> "DataFrame":
+def _describe(
+    pairs: "DataFrame",
+    kinds: "Column",
+    table: Table,
+    index: Index,
+    slot: int,
+    of_chosen: Sequence[str] = (),
+) -> "DataFrame":
+    """The pairs once for each of their kinds, which follow from _SIDES and `of_chosen`."""
     identity = _identity(index)
-    described = pairs.selectExpr(*_join_columns(identity), *_SIDES).selectExpr(
-        *_join_columns(identity),
-        "expected_copies",
-        "actual_copies",
-        "expected_values",
-        "actual_values",
-    )
-    described = described.withColumn("kind", _kinds()).selectExpr(
+    described = pairs.selectExpr(*_join_columns(identity), *of_chosen, *_SIDES)
+    described = described.withColumn("kind", F.explode(kinds)).selectExpr(
         *_join_columns(identity),
         "expected_copies",
         "actual_copies",
@@ -148,12 +177,24 @@ def _describe(pairs: "DataFrame", table: Table, index: Index, slot: int) -> "Dat
 
 
 def _kinds() -> "Column":
-    """A row for each kind that a pair of groups is of."""
-    other_values = ~F.col("expected_values").eqNullSafe(F.col("actual_values"))
-    found = kinds_of(F.col("expected_copies"), F.col("actual_copies"), other_values)
-    return F.explode(
-        F.array_compact(F.array(*(F.when(of, F.lit(kind.value)) for kind, of in found.items())))
-    )
+    """The kinds that a pair of groups is of."""
+    return _that_hold(kinds_of(F.col("expected_copies"), F.col("actual_copies"), _other_values()))
+
+
+def _kinds_of_chosen() -> "Column":
+    """The same where only chosen rows are looked at."""
+    chosen, expected = F.col(f"{CHOSEN}_copies"), F.col("expected_copies")
+    found = _that_hold(kinds_of_chosen(chosen, expected, F.col("actual_copies"), _other_values()))
+    aside = (chosen == 0) | F.col("agrees") | (F.size(found) == 0)
+    return F.when(aside, F.array(F.lit(OF_NO_CHOSEN_ROW.value))).otherwise(found)
+
+
+def _that_hold(found: Mapping[DefectKind, "Column"]) -> "Column":
+    return F.array_compact(F.array(*(F.when(of, F.lit(kind.value)) for kind, of in found.items())))
+
+
+def _other_values() -> "Column":
+    return ~F.col("expected_values").eqNullSafe(F.col("actual_values"))
 
 
 def without_entries(

@@ -5,10 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from checks.columns.entries import actual_entries, expected_entries
+from checks.columns.entries import (
+    actual_entries,
+    entries_and_choice,
+    expected_entries,
+    rows_among,
+)
 from checks.columns.merge_join import defects_among, pair_up
 from checks.named_defects import HeldDefect, defect_place
 from checks.numbering import Relation, Slot, relations_of
+from checks.specs import is_looked_at
 from scrub.model.defect import DefectKind
 from scrub.spark.lazily import F
 
@@ -27,13 +33,22 @@ def name_defects(
     frames = []
     for slot in slots:
         table, index = relations_of(slot, relations)
-        pairs = pair_up(
-            expected_entries(rows_of(table), slot.index, slot.table.where),
-            actual_entries(rows_of(index), slot.index, slot.table.where),
-            slot.index,
-        )
+        expected, actual = _sides(slot, rows_of(table), rows_of(index))
+        pairs = pair_up(expected, actual, slot.index)
         frames.append(defects_among(pairs, slot.table.table, slot.index, slot.number))
     return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def _sides(slot: Slot, rows: "DataFrame", entries: "DataFrame") -> tuple["DataFrame", "DataFrame"]:
+    """The entries to be joined: those expected, and those that are there."""
+    where, index, table = slot.table.where, slot.index, slot.table.table
+    if where is None or not slot.plan.by_rows:
+        return expected_entries(rows, index, where), actual_entries(entries, index, where)
+    chosen = rows.where(is_looked_at(where))
+    return (
+        entries_and_choice(rows_among(rows, chosen, table), index, where),
+        actual_entries(rows_among(entries, chosen, table), index, None),
+    )
 
 
 def one_held_duplicate_per_key(

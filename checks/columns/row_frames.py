@@ -87,9 +87,11 @@ def _rows_of(
 
 
 def in_buckets(batch: pa.RecordBatch, spec: ScanSpec, wanted: NDArray[np.uint8]) -> pa.RecordBatch:
-    """Those rows whose bucket's bit is set in `wanted`."""
-    placement = key_digests(batch, spec).first
-    chosen = xxh64.rows_in_buckets(placement, 64 - spec.bucket_bits, wanted)
+    """Those rows whose bucket's bit is set in `wanted`, and whose key is wanted."""
+    keys = key_digests(batch, spec)
+    chosen = xxh64.rows_in_buckets(keys.first, 64 - spec.bucket_bits, wanted)
+    if spec.among is not None:
+        chosen = chosen & spec.among.has_digests(keys)
     return batch.take(pa.array(np.flatnonzero(chosen)))
 
 

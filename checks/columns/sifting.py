@@ -26,7 +26,7 @@ from checks.finer_sums import FinerSums
 from checks.numbering import Relation
 from checks.parts import Part, pack
 from checks.scan_spec import ScanSpec
-from checks.specs import scan_spec
+from checks.specs import Among, scan_spec
 from checks.task_rows import as_batch
 from checks.task_sums import TASKS_PER_CORE, NumberedSplit
 from checks.work import Work
@@ -83,9 +83,12 @@ def sifting(
     chosen: Mapping[int, ChosenBuckets],
     slots: frozenset[int],
     salt: Salt,
+    among: Among,
 ) -> Sifting:
     """For the rows of relations, all native, that are in `chosen` buckets of parts."""
-    specs = {relation.number: scan_spec(relation, slots, salt) for relation in relations}
+    specs = {
+        relation.number: scan_spec(relation, slots, salt, among=among) for relation in relations
+    }
     splits = pack(parts, TASKS_PER_CORE * cores)
     task = _Task(
         specs=specs,
@@ -138,7 +141,7 @@ def _sums_of_slots(
             columns = [column_of(node, batch) for node in entry.beside_primary_key]
             digests = key.fold(columns, spec.salt)
             of_slot = sums.setdefault(entry.slot, FinerSums.of_rows(rows))
-            of_slot.add(key.first, digests, entry.sign, rows_that_count(entry, batch))
+            of_slot.add(key.first, digests, entry.sign, rows_that_count(entry, batch, key))
     return sums
 
 

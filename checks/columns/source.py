@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from checks.check import TableCheck
-from checks.choose import Chosen, ChosenBuckets, every_bucket, union_of
+from checks.choose import Chosen, ChosenBuckets, union_of
 from checks.columns import defects
+from checks.columns.chosen_keys import chosen_keys
 from checks.columns.culprits import Culprits
 from checks.columns.damaged_rows import (
     DAMAGED,
@@ -19,9 +20,9 @@ from checks.columns.damaged_rows import (
     undecided_in,
     without_damaged,
 )
-from checks.columns.entries import actual_entries, expected_entries
+from checks.columns.entries import actual_entries, expected_entries, rows_among
+from checks.columns.few_rows import FewRows
 from checks.columns.fingerprint_jobs import fingerprint_by_sql, fingerprint_splits_natively
-from checks.columns.held_naming import defects_among_rows
 from checks.columns.held_sharing import entries_sharing, held_rows_sharing
 from checks.columns.naming import (
     name_defects,
@@ -30,20 +31,19 @@ from checks.columns.naming import (
 )
 from checks.columns.row_frames import rows_frame
 from checks.columns.shared_keys import rows_sharing, suspects, suspicious
-from checks.columns.sifting import ROWS_MAX, Rows, sifting
 from checks.columns.store_comparison import key_columns, names_in_store, sides_of
 from checks.columns.table_check_run import TableCheckRun
 from checks.failures import Failure, is_of_spark
 from checks.findings import SlotFindings
-from checks.jobs import HELD_MAX
+from checks.keys.held_keys import HeldKeys
 from checks.named_defects import Counts, HeldDefect, NamedDefects, as_counts, count
 from checks.numbering import Relation, Slot, number_plan, relations_of
-from checks.parts import Part, cut
+from checks.parts import Part, cut, cut_left_out
 from checks.registry import table_checks
 from checks.scan_state import ScanState
 from checks.shown_defects import ShownDefects
 from checks.source import Decided, Named, Reading
-from checks.specs import Looks
+from checks.specs import Looks, is_looked_at
 from checks.table_look import TableLook
 from checks.unread import Unread
 from checks.work import Work
@@ -71,6 +71,8 @@ class ColumnSource:
         self.stores, self.jobs = reading.stores, reading.jobs
         self.slots, self.relations = number_plan(plan)
         self.parts = cut(self.relations)
+        self.left_out = cut_left_out(self.relations, len(self.parts))  # by the scan
+        self.among: dict[int, HeldKeys] = {}  # by slot, the primary keys that choose its entries
         self.unread = Unread()
         # Spark's own reader is not used where it is not wanted, or cannot keep to a pace.
         self.by_tasks = settings.engine is Engine.NATIVE or current() is not None
@@ -97,9 +99,31 @@ class ColumnSource:
     def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> "Work | DataFrame":
         if parts[0].relation.is_native:
             return fingerprint_splits_natively(
-                self.jobs.cores, parts, slots, self.state.salt, self._looks()
+                self.jobs.cores, parts, slots, self.state.salt, self._looks(), self.among
             )
-        return fingerprint_by_sql(self.jobs.spark, parts, self.stores, slots, self.state.salt)
+        return fingerprint_by_sql(
+            self.jobs.spark, parts, self.stores, slots, self.state.salt, self._among_chosen
+        )
+
+    def choose_by_rows(self, slots: Sequence[Slot]) -> Chosen:
+        """Spark joins what it reads; tasks look keys up."""
+        too_many: dict[int, None] = {}
+        by_tasks = [slot for slot in slots if self.relations[slot.of_index].is_native]
+        for number in dict.fromkeys(slot.of_table for slot in by_tasks):
+            table = self.relations[number]
+            keys = chosen_keys(self.jobs, table, self._parts_of(table), self.state.salt)
+            served = [slot.number for slot in by_tasks if slot.of_table == number]
+            if keys is None:
+                too_many |= dict.fromkeys(served)
+            else:
+                self.among |= dict.fromkeys(served, keys)
+        return too_many
+
+    def _among_chosen(self, entries: "DataFrame", slot: Slot) -> "DataFrame":
+        """The rows of an index with the primary key of a row that `--where` chooses."""
+        table, _ = relations_of(slot, self.relations)
+        chosen = self._all_rows(table).where(is_looked_at(slot.table.where))
+        return rows_among(entries, chosen, slot.table.table)
 
     def _looks(self) -> Looks:
         looks: dict[int, dict[str, TableLook]] = {}
@@ -134,10 +158,14 @@ class ColumnSource:
         self.by_tasks = True
         return True
 
-    def _rows(self, relation: Relation, chosen: ChosenBuckets | None) -> "DataFrame":
-        parts = [
-            p for p in self.unread.readable(self.parts) if p.relation.number == relation.number
-        ]
+    def _parts_of(self, relation: Relation) -> list[Part]:
+        readable = self.unread.readable(self.parts)
+        return [part for part in readable if part.relation.number == relation.number]
+
+    def _rows(
+        self, relation: Relation, chosen: ChosenBuckets | None, also: Sequence[Part] = ()
+    ) -> "DataFrame":
+        parts = [*self._parts_of(relation), *also]
         store = self.stores[relation.side.facts.store]
         # Spark's own reader is faster than rows that come through Python, unless most stay behind.
         native = chosen is not None or self.by_tasks
@@ -149,9 +177,11 @@ class ColumnSource:
     def counted_entries(self, slot: Slot) -> tuple[int, int]:
         """Counting alone reads hardly any column."""
         table, index = relations_of(slot, self.relations)
-        where = slot.table.where
-        expected = expected_entries(self._all_rows(table), slot.index, where)
-        actual = actual_entries(self._all_rows(index), slot.index, where)
+        expected = expected_entries(self._all_rows(table), slot.index, slot.table.where)
+        entries = self._all_rows(index)
+        if slot.plan.by_rows:
+            entries = self._among_chosen(entries, slot)
+        actual = actual_entries(entries, slot.index, slot.where_of_entries)
         return self.jobs.number(expected), self.jobs.number(actual)
 
     # Naming
@@ -159,17 +189,25 @@ class ColumnSource:
     @contextmanager
     def named(self, slots: Sequence[int], chosen: Chosen) -> Iterator[Named]:
         of_run = [self.slots[number] for number in slots]
-        few = self._few_rows(of_run, chosen)
-        if few is not None:
-            held = defects_among_rows(of_run, self.relations, few)
-            yield Named(NamedDefects.holding(held))
+        few = FewRows(
+            jobs=self.jobs,
+            relations=self.relations,
+            parts=self.unread.readable(self.parts),
+            left_out=self.left_out,
+            state=self.state,
+            among=self.among,
+        )
+        held = few.defects(of_run, chosen)
+        if held is not None:
+            yield Named(held)
             return
         kept: list[DataFrame] = []
         frames: dict[int, DataFrame] = {}
 
         def rows_of(relation: Relation) -> "DataFrame":
             if relation.number not in frames:
-                frame = self._rows(relation, union_of(relation.table, of_run, chosen))
+                buckets = union_of(relation.table, of_run, chosen)
+                frame = self._rows(relation, buckets, few.of_others(relation, of_run))
                 shared = sum(1 for slot in of_run if slot in relation.slots) > 1
                 if relation.is_table and shared:
                     frame = frame.persist()
@@ -187,32 +225,6 @@ class ColumnSource:
         finally:
             for frame in kept:
                 frame.unpersist()
-
-    def _few_rows(self, slots: Sequence[Slot], chosen: Chosen) -> Rows | None:
-        """The rows that disagree, if tasks can open all relations and few rows are to be read."""
-        relations: dict[int, ChosenBuckets] = {}
-        rows = 0
-        for table in {id(slot.table): slot.table for slot in slots}.values():
-            of_table = [slot for slot in slots if slot.table is table]
-            needed = [r for r in self.relations if any(slot in r.slots for slot in of_table)]
-            buckets = union_of(table, slots, chosen)
-            if buckets is None and self.jobs.in_process is not None:
-                buckets = every_bucket(table.bucket_bits)
-            if buckets is None or not all(relation.is_native for relation in needed):
-                return None
-            sums = [self.state.sums.slots[slot.number].buckets for slot in of_table]
-            rows += sum(int(of_slot[buckets.flags, :2].sum()) for of_slot in sums)
-            relations |= {relation.number: buckets for relation in needed}
-        if rows > ROWS_MAX:
-            return None
-        parts = [p for p in self.unread.readable(self.parts) if p.relation.number in relations]
-        needed = [relation for relation in self.relations if relation.number in relations]
-        numbers = frozenset(slot.number for slot in slots)
-        job = sifting(self.jobs.cores, needed, parts, relations, numbers, self.state.salt)
-        found = job.sift(self.jobs.arrow(job.gathering))
-        if found is None or sum(batch.num_rows for batch in found.values()) > HELD_MAX:
-            return None
-        return found
 
     def decide(self, named: Named) -> Decided:
         found = named.defects

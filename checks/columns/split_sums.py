@@ -127,7 +127,7 @@ def _add_batch(batch: pa.RecordBatch, spec: ScanSpec, sums: dict[int, BucketSums
         xxh64.add_to_buckets(
             key.first,
             64 - spec.bucket_bits,
-            rows_that_count(entry, batch),
+            rows_that_count(entry, batch, key),
             digests.first,
             digests.second,
             entry.sign == EXPECTED,
@@ -141,9 +141,9 @@ def column_of(node: Node, batch: pa.RecordBatch) -> pa.Array:
     return batch.column(node.name) if isinstance(node, ColumnTerm) else evaluate(node, batch)
 
 
-def rows_that_count(entry: EntrySpec, batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Which rows have an entry; empty stands for all of them."""
-    chosen = _EVERY_ROW
+def rows_that_count(entry: EntrySpec, batch: pa.RecordBatch, keys: RowDigests) -> NDArray[np.bool_]:
+    """Which rows have an entry, given the digests of their keys; empty stands for all of them."""
+    chosen = _EVERY_ROW if entry.among is None else entry.among.has_digests(keys)
     for condition in entry.conditions:
         holds = truth(condition, batch)
         chosen = chosen & holds if len(chosen) else holds

@@ -5,10 +5,12 @@ The database joins; what it could not pair is named here, by the same rules as a
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from checks.index_check import beside_primary_key
 from checks.numbering import Relation, Slot, relations_of
-from checks.specs import scan_spec
+from checks.specs import rows_looked_at, scan_spec
+from scrub.catalog.native_terms import native_conditions
 from scrub.codec.digest import Salt
 from scrub.model.predicate import ColumnTerm
 from scrub.stores.base import ComparedSide
@@ -22,7 +24,13 @@ _NO_SALT = Salt(0, 0)
 def sides_of(slot: Slot, relations: Sequence[Relation]) -> tuple[ComparedSide, ComparedSide]:
     """Both sides of an index, as a store must know them."""
     table, index = relations_of(slot, relations)
-    return _side(slot, table), _side(slot, index)
+    expected = _side(slot, table)
+    if slot.plan.by_rows:
+        conditions = native_conditions(slot.index, slot.table.table, None)
+        choice = rows_looked_at(slot.table).conditions
+        assert conditions is not None, "a store compares what is evaluated natively"
+        expected = replace(expected, conditions=conditions, choice=choice)
+    return expected, _side(slot, index)
 
 
 def _side(slot: Slot, relation: Relation) -> ComparedSide:

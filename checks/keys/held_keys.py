@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from checks.keys.split_rows import Key, KeyDigests, key_digests
-from scrub.codec.digest import Salt
+from checks.keys.split_rows import Key, key_digests
+from scrub.codec.digest import RowDigests, Salt
 from scrub.codec.lazily import digest_sets
 from scrub.codec.words import Keys
 
@@ -43,19 +43,20 @@ class HeldKeys:
     def lacks(self, batch: pa.RecordBatch, key: Key) -> NDArray[np.bool_]:
         """Which rows have a complete key that is not among these."""
         digests = key_digests(batch, key, self.salt)
-        return digests.of_rows(~self._found(digests))
+        return digests.of_rows(~self.has_digests(digests.digests))
 
     def has(self, batch: pa.RecordBatch, key: Key) -> NDArray[np.bool_]:
         """Which rows have a complete key that is among these."""
         digests = key_digests(batch, key, self.salt)
-        return digests.of_rows(self._found(digests))
+        return digests.of_rows(self.has_digests(digests.digests))
 
-    def _found(self, keys: KeyDigests) -> NDArray[np.bool_]:
-        table, digests = _set_of(self), keys.digests
+    def has_digests(self, keys: RowDigests) -> NDArray[np.bool_]:
+        """Which keys are among these, whether they are complete or not."""
+        table = _set_of(self)
         flags: NDArray[np.bool_] = (
-            digest_sets.found_firsts(table, digests.first)
+            digest_sets.found_firsts(table, keys.first)
             if self.digests.ndim == 1
-            else digest_sets.found(table, digests.first, digests.second)
+            else digest_sets.found(table, keys.first, keys.second)
         )
         return flags
 

@@ -100,6 +100,10 @@ class PairSource:
 
     # Reading
 
+    def choose_by_rows(self, slots: Sequence[Slot]) -> Chosen:  # noqa: ARG002
+        """Nothing chooses among pairs."""
+        return {}
+
     def fingerprints(self, parts: Sequence[Part], slots: frozenset[int]) -> Work | DataFrame:  # noqa: ARG002
         """All indexes are added up, since the same pass judges every pair."""
         return self._read(parts, self.spec).fingerprints()

@@ -20,7 +20,7 @@ BOOLEAN_ONLY, BASIC, SUMMARY, COMPLETE = "BOOLEAN_ONLY", "BASIC", "SUMMARY", "CO
 _NOTHING = ("", "-")  # the cells of a report where a defect has no such thing
 _COVERAGE = (
     *("check", "index", "constraint", "status", "reason", "rows", "entries", "undecided"),
-    *("unnamed", "counts", "engine", "notes", "ignored_columns"),
+    *("unnamed", "counts", "engine", "notes", "ignored_columns", "not_looked_for"),
 )
 _EXAMPLE = (
     *("kind", "index", "constraint", "primary_key", "index_key", "expected", "actual", "column"),

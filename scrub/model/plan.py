@@ -6,9 +6,10 @@ from enum import StrEnum
 
 from scrub.errors import ScrubError
 from scrub.model.constraint import Constraint
+from scrub.model.defect import DefectKind
 from scrub.model.kv import KeyChoice
 from scrub.model.place import Place
-from scrub.model.relation import RelationFacts
+from scrub.model.relation import RelationFacts, Split
 from scrub.model.request import Engine, Strategy
 from scrub.model.table import Index, Table
 
@@ -21,6 +22,7 @@ class Side:
     engine: Engine  # NATIVE or SQL, never AUTO
     reason: str  # why this engine
     columns: tuple[str, ...]  # what is read, and nothing else
+    left_out: tuple[Split, ...] = ()  # whose partition values say that --where chooses none of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,15 @@ class IndexPlan:
     notes: tuple[str, ...] = ()  # ignored columns, lag, missing snapshot: part of the coverage
     ignored: tuple[str, ...] = ()  # columns of the index's relation that the catalog does not name
     in_store: bool = False  # whether the database that holds both sides compares them
+    not_looked_for: tuple[DefectKind, ...] = ()  # what cannot be found with this --where
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether entries are looked at whose primary key a chosen row has.
+
+        Otherwise entries are chosen as rows are: they hold what `--where` speaks of.
+        """
+        return bool(self.not_looked_for)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

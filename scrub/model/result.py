@@ -44,6 +44,7 @@ class CheckOutcome:
     notes: tuple[str, ...] = ()  # what else a reader should know of the coverage
     remedies: tuple[str, ...] = ()  # what to do now about what was found
     ignored: tuple[str, ...] = ()  # columns of the index's relation that were not compared
+    not_looked_for: tuple[DefectKind, ...] = ()  # what cannot be found with this --where
 
     @property
     def defects(self) -> int:

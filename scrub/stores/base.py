@@ -98,12 +98,15 @@ class ComparedSide:
     """How one relation produces entries: the table the expected ones, the index the actual ones.
 
     Their columns are called p0, p1, ... for the primary key and c0, c1, ... for the other columns.
+    If a table has a `choice`, the entries of an index are those with the primary key of a row that
+    it chooses; entries of other rows with such a key explain what is there.
     """
 
     facts: RelationFacts
     primary_key: tuple[ColumnTerm, ...]
     beside: tuple[Node, ...]
     conditions: tuple[Node, ...]  # all must be true for a row to have an entry
+    choice: tuple[Node, ...] = ()  # all must be true of a row whose entries are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,8 @@ class ComparingStore(Protocol):
     ) -> pa.Table:
         """The entries of both sides for every row whose entries differ or occur more than once.
 
-        The column `expected` is true for entries of the table's side.
+        The column `expected` is true for entries of the table's side, and NULL for those of rows
+        that were not chosen.
         """
 
     def entries_sharing(self, expected: ComparedSide, key: Sequence[str]) -> pa.Table:

@@ -10,6 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from scrub.app import run_check
+from scrub.model.defect import DefectKind
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.result import RunResult, Status
 from tests.builders import delta_lake, entries_of, found, orders, write_catalog
@@ -137,15 +138,14 @@ def test_entries_for_rows_outside_a_partial_index_are_dangling(tmp_path: Path, s
 
 
 def test_an_unknown_or_skipped_index_is_never_silent(tmp_path: Path, spark: Any) -> None:
-    """Where others skip an index kind silently, the coverage says so and the run is not clean."""
+    """Where others skip what they cannot limit, the result says what it did not look for."""
     rows = orders(10)
     catalog = delta_lake(tmp_path, rows, entries_of(rows))
     result = check(catalog, spark, where="status = 'open'")
     (outcome,) = result.outcomes
-    assert outcome.status is Status.NOT_APPLICABLE
-    assert "status" in (outcome.reason or "")
-    assert result.status is Status.INCOMPLETE
-    assert result.exit_code == 3
+    assert (outcome.status, outcome.not_looked_for) == (Status.CLEAN, (DefectKind.DANGLING,))
+    assert any("dangling entries not looked for" in note for note in outcome.notes)
+    assert result.exit_code == 0
 
 
 def test_an_expression_index_is_checked_by_spark_itself(tmp_path: Path, spark: Any) -> None:

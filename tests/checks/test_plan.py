@@ -10,10 +10,11 @@ import pytest
 from checks.plan import PinnedIndex, PinnedTable, plan_check
 from checks.registry import PHYSICAL
 from scrub.errors import UsageError
+from scrub.model.defect import DefectKind
 from scrub.model.plan import CheckPlan
 from scrub.model.relation import Snapshot, SplitKind
 from scrub.model.request import CheckRequest, Engine, Strategy
-from scrub.model.table import Table
+from scrub.model.table import EntryColumn, Table
 from scrub.model.types import ColumnType, TypeName
 from tests.checks.plans import a_plan, a_side
 
@@ -89,12 +90,72 @@ def test_a_column_of_another_type_is_refused_by_name() -> None:
     assert "is stored as string, the catalog says bigint" in plan.not_checked[0].reason
 
 
-def test_where_may_use_only_columns_that_identify_an_entry() -> None:
-    table = replace(TABLE, columns=(*TABLE.columns, replace(TABLE.columns[0], name="status")))
-    plan = planned(pinned(table=table), where="status = 1")
+STATUS = replace(TABLE.columns[0], name="status")
+WITH_STATUS = replace(TABLE, columns=(*TABLE.columns, STATUS))
+ROWS_WITH_STATUS = replace(
+    a_side("orders", files=3).facts,
+    columns=a_side("orders").facts.columns | {"status": STATUS.type},
+)
+
+
+def test_a_condition_on_what_identifies_no_entry_chooses_rows() -> None:
+    source = pinned(table=WITH_STATUS, table_facts=ROWS_WITH_STATUS)
+    ((index,),) = [table.indexes for table in planned(source, where="status = 1").tables]
+    assert (index.by_rows, index.not_looked_for) == (True, (DefectKind.DANGLING,))
+    (note,) = index.notes
+    assert note.startswith("dangling entries not looked for: --where uses status, which does not")
+    ((index,),) = [table.indexes for table in planned(source, where="id = 1").tables]
+    assert (index.by_rows, index.notes) == (False, ())
+
+
+def test_a_condition_on_a_column_that_is_not_there_is_refused() -> None:
+    plan = planned(pinned(table=WITH_STATUS), where="status = 1")
     assert not plan.tables
-    (skipped,) = plan.not_checked
-    assert (skipped.incomplete, "--where uses status" in skipped.reason) == (False, True)
+    assert "relation orders has no column status" in plan.not_checked[0].reason
+
+
+def test_where_spark_chooses_rows_it_reads_the_index_too() -> None:
+    facts = replace(ROWS_WITH_STATUS, native=False, native_reason="too far away")
+    source = pinned(table=WITH_STATUS, table_facts=facts)
+    for where, engine in (("status = 1", Engine.SQL), ("id = 1", Engine.NATIVE)):
+        ((index,),) = [table.indexes for table in planned(source, where=where).tables]
+        assert index.side.engine is engine
+
+
+def test_partitions_without_a_chosen_row_are_not_read() -> None:
+    splits = tuple(
+        replace(split, partition={"status": value})
+        for split, value in zip(ROWS_WITH_STATUS.splits, ("0", "1", None), strict=True)
+    )
+    facts = replace(ROWS_WITH_STATUS, splits=splits)
+    source = pinned(table=WITH_STATUS, table_facts=facts, index_facts=partitioned("customer"))
+    (table,) = planned(source, where="status >= 1 AND customer = 2").tables
+    assert [split.partition["status"] for split in table.side.facts.splits] == ["1"]
+    assert (len(table.side.left_out), table.side.facts.rows) == (2, 10)
+    (index,) = table.indexes
+    assert [split.partition["customer"] for split in index.side.facts.splits] == ["2"]
+    assert "2 of 3 parts of orders left out" in " ".join(table.notes)
+
+
+def test_a_stored_column_leaves_out_no_partition_of_the_index() -> None:
+    """An entry that stores a wrong value is in a wrong partition."""
+    facts = partitioned("status")
+    index = replace(TABLE.index("by_customer"), stored=(EntryColumn(**STORED),))
+    table = replace(WITH_STATUS, indexes=(index,))
+    source = PinnedIndex(table=table, index=index, table_facts=ROWS_WITH_STATUS, index_facts=facts)
+    ((planned_index,),) = [of.indexes for of in planned(source, where="status = 1").tables]
+    assert planned_index.side.facts.splits == facts.splits
+
+
+STORED: dict[str, Any] = {"name": "status", "source": "status", "type": STATUS.type}
+
+
+def partitioned(column: str) -> Any:
+    facts = a_side("orders__by_customer", files=3).facts
+    splits = tuple(
+        replace(split, partition={column: str(number)}) for number, split in enumerate(facts.splits)
+    )
+    return replace(facts, splits=splits, columns=facts.columns | {column: STATUS.type})
 
 
 def test_one_decision_says_whether_the_database_compares() -> None:

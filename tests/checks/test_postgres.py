@@ -181,6 +181,47 @@ def test_where_limits_both_sides(shop: Database, tmp_path: Path, spark: Any) -> 
     }
 
 
+@pytest.mark.parametrize("asked", [{}, {"engine": "sql"}], ids=["in the server", "by Spark"])
+def test_where_on_any_column_chooses_rows_and_finds_their_entries(
+    shop: Database, tmp_path: Path, spark: Any, asked: dict[str, str]
+) -> None:
+    planted = plant(shop)
+    catalog = catalog_of(tmp_path, shop)
+    result = check("orders", catalog=catalog, spark=spark, where="amount >= 2.5", **asked)
+    assert found(result) == {
+        (kind, index, key)
+        for kind, index, key in planted
+        if key[0] >= 20 and kind != "dangling_secondary_index"
+    }
+    assert {o.index: (o.rows, o.entries) for o in result.outcomes} == {
+        "by_customer": (481, 482),
+        "open_orders": (160, 160),
+        "by_email": (384, 384),
+    }
+    (seen,) = [n for o in result.outcomes if o.index == "by_email" for n in o.notes if "seen" in n]
+    assert "1 entry has the primary key of a chosen row" in seen
+
+
+def test_where_no_key_is_unique_an_entry_of_a_row_that_was_not_chosen_is_no_defect(
+    shop: Database, tmp_path: Path
+) -> None:
+    shop.run(
+        "ALTER TABLE orders DROP CONSTRAINT orders_pkey",
+        # Two rows with one primary key, of which one is chosen; both have their entries.
+        "INSERT INTO orders SELECT 40, customer_id, email, 'other', 0 FROM orders WHERE id = 40",
+        "INSERT INTO orders__by_customer SELECT customer_id, 40, 'other' FROM orders WHERE id = 40"
+        " LIMIT 1",
+        # The same, but the chosen row's entry stores something wrong.
+        "INSERT INTO orders SELECT 50, customer_id, email, 'other', 0 FROM orders WHERE id = 50",
+        "INSERT INTO orders__by_customer SELECT customer_id, 50, 'other' FROM orders WHERE id = 50"
+        " LIMIT 1",
+        "UPDATE orders__by_customer SET status = 'lost' WHERE id = 50 AND status <> 'other'",
+    )
+    catalog = catalog_of(tmp_path, shop)
+    result = check("orders", catalog=catalog, where="amount >= 2.5", indexes=("by_customer",))
+    assert found(result) == {("wrong_stored_value", "by_customer", (50,))}
+
+
 def test_a_server_that_goes_away_leaves_the_check_incomplete(
     shop: Database, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

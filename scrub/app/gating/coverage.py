@@ -70,6 +70,9 @@ def gap_of(outcome: CheckOutcome) -> str | None:
     if outcome.undecided:
         plural = "" if outcome.undecided == 1 else "s"
         return f"has {outcome.undecided:,} undecided difference{plural}"
+    if outcome.not_looked_for:
+        kinds = ", ".join(outcome.not_looked_for)
+        return f"was not looked at in full: {kinds} was not looked for"
     return None
 
 

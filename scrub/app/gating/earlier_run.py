@@ -203,6 +203,7 @@ def _outcome(record: Mapping[str, Any]) -> CheckOutcome:
         notes=tuple(map(str, record["notes"])),
         remedies=tuple(map(str, record["remedies"])),
         ignored=tuple(map(str, record["ignored_columns"])),
+        not_looked_for=tuple(map(DefectKind, record.get("not_looked_for", ()))),
     )
 
 

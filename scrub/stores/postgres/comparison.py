@@ -9,7 +9,7 @@ if something differs or is duplicated, and only those of the rows concerned.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scrub.model.types import ColumnType
 from scrub.stores.base import ComparedEntries
@@ -26,6 +26,19 @@ class ServerSide:
     primary_key: tuple[str, ...]
     beside: tuple[str, ...]
     conditions: tuple[str, ...]
+    choice: tuple[str, ...] = ()  # which rows are looked at: all must be true
+
+    @property
+    def chosen(self) -> str | None:
+        """The keys of all rows that are looked at, whether they have an entry or not."""
+        return replace(self, beside=(), conditions=()).where() if self.choice else None
+
+    @property
+    def others(self) -> str | None:
+        """The entries of rows that are not looked at."""
+        if not self.choice:
+            return None
+        return replace(self, choice=()).where(f"({' AND '.join(self.choice)}) IS NOT TRUE")
 
     def where(self, condition: str | None = None) -> str:
         """The entries, as a query; a condition may be added."""
@@ -33,7 +46,7 @@ class ServerSide:
         values += [f"{value} AS c{n}" for n, value in enumerate(self.beside)]
         # Records, unlike columns, are equal where both have NULL.
         values += [f"ROW({', '.join(self.primary_key)}) AS k", "true AS present"]
-        conditions = [*self.conditions, *([condition] if condition else [])]
+        conditions = [*self.conditions, *self.choice, *([condition] if condition else [])]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT {', '.join(values)} FROM {self.source}{where}"
 
@@ -61,7 +74,7 @@ class EntryComparison:
         `rest` is a condition that is always true, and takes a while now and then.
         """
         in_join = f"pg_catalog.count(a.{self._mark})"
-        actual = f"(SELECT pg_catalog.count(*) FROM ({self.actual.where(rest)}) AS a)"
+        actual = f"(SELECT pg_catalog.count(*) FROM ({self._entries(rest)}) AS a)"
         return f"""
             SELECT pg_catalog.count({rest or "*"}), pg_catalog.count(e.{self._mark}), {in_join},
                    pg_catalog.count(*) FILTER (WHERE {self._differs()}),
@@ -89,15 +102,20 @@ class EntryComparison:
         ]
         if copies:
             suspects += [
-                f"SELECT {listed}, k FROM ({side.where()}) AS s "
+                f"SELECT {listed}, k FROM ({side}) AS s "
                 f"GROUP BY {listed}, k HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1"
-                for side in (self.expected, self.actual)
+                for side in (self.expected.where(), self._entries())
             ]
         values = [f"{as_sent(name, of_type)} AS {name}" for name, of_type in self.columns]
         sides = [
-            f"SELECT {expected} AS expected, {', '.join(values)} FROM ({side.where()}) AS s "
+            f"SELECT {expected} AS expected, {', '.join(values)} FROM ({side}) AS s "
             f"WHERE EXISTS (SELECT FROM suspects WHERE {self._same_key('s', 'suspects')})"
-            for expected, side in (("true", self.expected), ("false", self.actual))
+            for expected, side in (
+                ("true", self.expected.where()),
+                ("false", self._entries()),
+                ("NULL::boolean", None if self.unique_rows else self.expected.others),
+            )
+            if side is not None
         ]
         return f"""
             WITH suspects AS MATERIALIZED ({" UNION ".join(suspects)})
@@ -121,9 +139,18 @@ class EntryComparison:
         """A column that is NULL only where a side has nothing to join with."""
         return "present" if self.null_keys else "p0"
 
+    def _entries(self, condition: str | None = None) -> str:
+        """The entries that are there, of chosen rows if some were chosen."""
+        entries, chosen = self.actual.where(condition), self.expected.chosen
+        if chosen is None:
+            return entries
+        same = self._same_key("a", "chosen")
+        of_chosen = f"EXISTS (SELECT FROM ({chosen}) AS chosen WHERE {same})"
+        return f"SELECT * FROM ({entries}) AS a WHERE {of_chosen}"
+
     def _joined(self, condition: str | None = None) -> str:
         on = self._same_key("e", "a")
-        expected, actual = self.expected.where(condition), self.actual.where(condition)
+        expected, actual = self.expected.where(condition), self._entries(condition)
         return f"({expected}) AS e FULL JOIN ({actual}) AS a ON {on}"
 
     def _same_key(self, left: str, right: str) -> str:

@@ -57,6 +57,7 @@ class PinnedRelation:
             primary_key=tuple(map(self.value, source.primary_key)),
             beside=tuple(to_sql(node, self.value) for node in source.beside),
             conditions=tuple(to_sql(node, self.value) for node in source.conditions),
+            choice=tuple(to_sql(node, self.value) for node in source.choice),
         )
 
     def types(self, columns: Sequence[Column]) -> dict[str, ColumnType | None]:

@@ -198,7 +198,8 @@ class PostgresStore:
         ]
         if not unsure:
             return pa.schema([(n, to_arrow(of_type)) for n, of_type in key]).empty_table()
-        side = replace(pinned.side(expected), conditions=(f"({' OR '.join(unsure)})",))
+        every = replace(pinned.side(expected), choice=())
+        side = replace(every, conditions=(f"({' OR '.join(unsure)})",))
         values = [f"{as_sent(name, of_type)} AS {name}" for name, of_type in key]
         query = f"SELECT true AS expected, {', '.join(values)} FROM ({side.where()}) AS s"
         with paid_afterwards(Reading.of(expected.facts)):
