@@ -95,7 +95,7 @@ def on_spark(m: Measurements) -> Iterator[Line]:
 
 def growth(m: Measurements) -> Iterator[Line]:
     """A quarter of the rows and all of them in the process: time a row, and memory."""
-    peaks: dict[int, list[int]] = {m.rows // 4: [], m.rows: []}
+    peaks: dict[int, list[int]] = {m.small_rows: [], m.rows: []}
     small, large = m.in_turn(
         *(
             (
@@ -106,8 +106,9 @@ def growth(m: Measurements) -> Iterator[Line]:
         )
     )
     few, many = (max(peak) for peak in peaks.values())
+    sizes = f"{m.small_rows:,} to {m.rows:,} rows"
     yield Line(
-        measurement=f"cold command in the process, peak memory, {m.rows // 4:,} to {m.rows:,} rows",
+        measurement=f"cold command in the process, peak memory, {sizes}",
         timing=large,
         beside=small,
         rows=m.rows,

@@ -25,8 +25,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not any(item.get_closest_marker(cost) for cost in ("spark", "slow")):
             item.add_marker(pytest.mark.fast)
     # A worker takes a file at a time: with a long one last, the other would have nothing to do.
-    long = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in long)
+    slow, spark = (
+        {item.path for item in items if item.get_closest_marker(cost)} for cost in ("slow", "spark")
+    )
+    items.sort(key=lambda item: (item.path not in slow, item.path not in spark))
 
 
 @pytest.fixture(scope="session")
@@ -39,17 +41,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 
 @pytest.fixture
 def light_spark(spark: "SparkSession") -> Iterator["SparkSession"]:
-    """Plans of tiny tables run once: adapting them costs more than running them."""
-    settings_for_tiny_tables = {
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-    }
-    before = {key: spark.conf.get(key) for key in settings_for_tiny_tables}
-    for key, value in settings_for_tiny_tables.items():
-        spark.conf.set(key, value)
+    """One partition is enough for tiny tables, of which a plan has many."""
+    key = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(key)
+    spark.conf.set(key, "1")
     yield spark
-    for key, value in before.items():
-        spark.conf.set(key, value)
+    spark.conf.set(key, before)
 
 
 @pytest.fixture(params=["true", "false"], ids=["ansi", "legacy"])

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes for tests that kill them, forked from one that has made its imports already.
+"""Processes of tests, forked from one that has made its imports already.
 
 A process that starts Python and imports a store uses a second of CPU time before it can be killed
-in the middle of something.
+in the middle of something, or answers.
 """
 
 import multiprocessing
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -16,8 +20,57 @@ _CONTEXT.set_forkserver_preload(
         "tests.scrub.stores.delta.test_repair_trials",
         "tests.scrub.stores.delta.delta_worker",
         "tests.scrub.stores.postgres.repairs.postgres_ground",
+        "tests.programs",
+        # What commands import when they are at work.
+        "scrub.cli.check",
+        "scrub.app.checking.preparation",
+        "scrub.app.checking.tables",
+        "scrub.catalog.sql",
+        "scrub.stores.files.store",
+        "checks.registry",
     ]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a process printed, and how it ended."""
+
+    code: int | None
+    out: str
+    err: str
+
+
+def run_forked(
+    call: Callable[..., object], *arguments: Any, cwd: Path, env: Mapping[str, str] = os.environ
+) -> Ended:
+    """Run a function as a program: in a directory, with variables, until it ends or exits.
+
+    What Python does at the very end of a process it does not do; so no Spark may be started.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        said = [Path(directory, name) for name in ("out", "err")]
+        whole = (cwd, dict(env), said, call, arguments)
+        process = _CONTEXT.Process(target=_as_program, args=whole)
+        process.start()
+        process.join()
+        return Ended(process.exitcode, *(path.read_text() for path in said))
+
+
+def _as_program(
+    cwd: Path,
+    env: Mapping[str, str],
+    said: list[Path],
+    call: Callable[..., object],
+    arguments: tuple[Any, ...],
+) -> None:
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    for number, path in enumerate(said, 1):
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), number)
+    call(*arguments)
 
 
 class Forked:

@@ -28,6 +28,7 @@ from tests.scenario_folders import (
     write_lake,
     write_together,
 )
+from tests.small_session import adapting_plans
 
 NAMES = sorted(path.name for path in FOLDERS.iterdir() if path.is_dir())
 WAYS = [
@@ -71,7 +72,8 @@ def checked(
             request = CheckRequest(
                 catalog=catalogs[store], engine=engine, strategy=strategy, limit=1_000
             )
-            results[way] = run_check(request, spark=spark)
+            with adapting_plans(spark):
+                results[way] = run_check(request, spark=spark)
         return results[way]
 
     return run

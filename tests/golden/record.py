@@ -135,7 +135,7 @@ def _settings(root: Path) -> Iterator[None]:
     have_quick_jvms()
     time.tzset()
     os.chdir(root)
-    session = small_session(root, time_zone="UTC")
+    session = small_session(root, time_zone="UTC", adapting=True)
     try:
         yield
     finally:

@@ -16,6 +16,7 @@ from psycopg import conninfo
 from scrub.app import check
 from scrub.model.result import Status
 from tests.postgres_server import Database
+from tests.scrub.cli.exit_codes import exit_code
 
 
 @pytest.fixture
@@ -57,23 +58,26 @@ def test_own_indexes_are_checked_without_spark(catalog: Path) -> None:
 
 
 @pytest.fixture
-def scrub(catalog: Path) -> Callable[..., tuple[int, str, str]]:
+def scrub(
+    catalog: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
     """The command on that catalog: exit code, output, messages."""
+    monkeypatch.chdir(catalog.parent)
 
     def run(*options: str) -> tuple[int, str, str]:
-        command = [Path(sys.executable).parent / "scrub", "check", "table", "t", *options]
-        done = subprocess.run(
-            command, cwd=catalog.parent, capture_output=True, text=True, check=False
-        )
-        return done.returncode, done.stdout, done.stderr
+        code = exit_code("check", "table", "t", *options)
+        return code, *capsys.readouterr()
 
     return run
 
 
-def test_the_command_names_them_and_exits_with_1(scrub: Any) -> None:
-    code, output, _ = scrub("--format", "json")
-    assert code == 1
-    assert [d["primary_key"] for d in json.loads(output)["defects"]] == [{"id": 101}, {"id": 102}]
+def test_the_command_names_them_and_exits_with_1(catalog: Path) -> None:
+    """A process of its own, as users start it."""
+    command = [Path(sys.executable).parent / "scrub", "check", "table", "t", "--format", "json"]
+    done = subprocess.run(command, cwd=catalog.parent, capture_output=True, check=False)
+    assert done.returncode == 1
+    found = json.loads(done.stdout)["defects"]
+    assert [d["primary_key"] for d in found] == [{"id": 101}, {"id": 102}]
 
 
 @pytest.mark.parametrize("report_format", ["text", "markdown"])

@@ -15,6 +15,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.forked import Ended, run_forked
+from tests.programs import scrub_telling_of_spark as PROGRAM
 from tests.scrub.cli.small_lake import (
     BY_CUSTOMER,
     COLUMNS,
@@ -27,22 +29,12 @@ from tests.scrub.cli.small_lake import (
 from tests.scrub.stores.delta.delta_tables import commit
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = """
-import sys
-from scrub.cli.main import main
-try:
-    main()
-finally:
-    pyspark = sys.modules.get("pyspark")
-    started = pyspark is not None and pyspark.SparkContext._gateway is not None
-    print("a JVM was started" if started else "no JVM", file=sys.stderr)
-"""
 RESULTS = ("--output", "result.txt", "--all-defects", "all.jsonl")
 
 
 @dataclass(frozen=True)
 class Answer:
-    code: int
+    code: int | None
     out: str
     error: list[str]  # the lines on standard error
     started_spark: bool
@@ -56,20 +48,34 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def scrub(folder: Path, *arguments: str, **how: Any) -> Answer:
+def environment(folder: Path) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT), "SCRUB_STATE_DIR": str(folder / ".state")}
+
+
+def scrub(folder: Path, *arguments: str) -> Answer:
+    """The command in this folder, in a process of its own that has made its imports."""
+    return answer(run_forked(PROGRAM, *arguments, cwd=folder, env=environment(folder)))
+
+
+def scrub_in_a_shell(folder: Path, *arguments: str, **how: Any) -> Answer:
     """The command as a shell runs it in this folder."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "SCRUB_STATE_DIR": str(folder / ".state")}
+    name = PROGRAM.__name__
+    program = f"import sys; from tests.programs import {name}; {name}(*sys.argv[1:])"
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
+        [sys.executable, "-c", program, *arguments],
         cwd=folder,
-        env=environment,
+        env=environment(folder),
         capture_output=True,
         text=True,
         check=False,
         **how,
     )
-    *lines, jvm = done.stderr.splitlines()
-    return Answer(done.returncode, done.stdout, lines, jvm == "a JVM was started")
+    return answer(Ended(done.returncode, done.stdout, done.stderr))
+
+
+def answer(ended: Ended) -> Answer:
+    *lines, jvm = ended.err.splitlines()
+    return Answer(ended.code, ended.out, lines, jvm == "a JVM was started")
 
 
 def refused(folder: Path, *arguments: str) -> list[str]:
@@ -87,6 +93,11 @@ def contents(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def test_a_shell_is_answered_as_a_process_that_has_made_its_imports(lake: Path) -> None:
+    arguments = ("check", "database", "--catalog", "nope.yaml")
+    assert scrub_in_a_shell(lake, *arguments) == scrub(lake, *arguments)
 
 
 def test_a_missing_catalog(lake: Path) -> None:
@@ -275,7 +286,7 @@ def test_a_file_without_read_permission_is_named(way: tuple[str, str], lake: Pat
     engine, strategy = way
     kept = lake / "files" / "orders" / "part-2.parquet"
     kept.chmod(0)
-    answer = scrub(
+    answer = scrub_in_a_shell(
         lake,
         *("check", "table", "orders", "--index", "by_status", "--master", "local[1]"),
         *("--engine", engine, "--strategy", strategy),

@@ -17,6 +17,8 @@ from scrub.app.gating.baseline import write_baseline
 from scrub.catalog import load_catalog
 from scrub.model.definition import definition_of
 from scrub.model.gate import Baseline
+from tests.forked import run_forked
+from tests.programs import pytest_of_a_user
 from tests.reports.results import a_defect
 from tests.scrub.app.gating.gate_ground import SALT, known
 from tests.scrub.cli.small_lake import described, write_catalog
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.slow  # each test is a pytest of its own
 
 ROOT = Path(__file__).parents[3]
 PLUGIN = "scrub.pytest_plugin"
+_OPTIONS = ("-p", PLUGIN, "-p", "no:cacheprovider")
 HEAVY = ("pyspark", "pyarrow", "yaml", "sqlglot", "scrub.catalog", "scrub.app", "reports")
 
 # A check whose result is written down here, so that no Spark is needed to see what becomes of it.
@@ -89,16 +92,28 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_pytest(directory: Path, *arguments: str, found: str = "clean") -> tuple[int, str]:
+def run_pytest(directory: Path, *arguments: str, found: str = "clean") -> tuple[int | None, str]:
+    """Pytest in a process of its own, which has made its imports."""
+    given = (*_OPTIONS, *arguments)
+    ended = run_forked(pytest_of_a_user, *given, cwd=directory, env=_environment(found))
+    return ended.code, ended.out + ended.err
+
+
+def start_pytest(directory: Path, *arguments: str) -> tuple[int, str]:
+    """Pytest as a user starts it."""
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", *arguments],
+        [sys.executable, "-m", "pytest", *_OPTIONS, *arguments],
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "FOUND": found},
+        env=_environment("clean"),
         capture_output=True,
         text=True,
         check=False,
     )
     return ended.returncode, ended.stdout + ended.stderr
+
+
+def _environment(found: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "FOUND": found}
 
 
 def counts(output: str) -> dict[str, int]:
@@ -107,7 +122,7 @@ def counts(output: str) -> dict[str, int]:
 
 
 def test_there_is_a_test_for_each_index_and_one_for_the_decision(lake: Path) -> None:
-    code, output = run_pytest(lake, "--scrub-catalog", "scrub.yaml", "--collect-only", "-q")
+    code, output = start_pytest(lake, "--scrub-catalog", "scrub.yaml", "--collect-only", "-q")
     assert code == 0
     assert output.splitlines()[:3] == [
         "scrub.yaml::orders::index by_customer",
@@ -230,7 +245,7 @@ def test_without_the_option_nothing_heavy_is_imported(tmp_path: Path) -> None:
         f"def test_it():\n    assert not [name for name in {HEAVY!r} if name in sys.modules]\n"
         f"    assert {PLUGIN!r} in sys.modules\n"
     )
-    code, output = run_pytest(tmp_path, "-p", "no:hypothesispytest")
+    code, output = start_pytest(tmp_path, "-p", "no:hypothesispytest")
     assert code == 0, output
 
 
