@@ -28,6 +28,7 @@ from tests.scenario_folders import (
     write_lake,
     write_together,
 )
+from tests.ways import IN_PROCESS, demand_made, way_of
 
 NAMES = sorted(path.name for path in FOLDERS.iterdir() if path.is_dir())
 WAYS = [
@@ -71,7 +72,7 @@ def checked(
             request = CheckRequest(
                 catalog=catalogs[store], engine=engine, strategy=strategy, limit=1_000
             )
-            results[way] = run_check(request, spark=spark)
+            results[way] = demand_made(run_check(request, spark=spark), way_of(engine, strategy))
         return results[way]
 
     return run
@@ -139,7 +140,8 @@ def test_in_this_process_the_same_is_found(
     scenario = scenarios[name]
     rows = corrupted(scenario.healthy, scenario.steps)
     catalog = write_together([(scenario, rows)], store, tmp_path)
-    result = check_here(CheckRequest(catalog=catalog, limit=1_000))
+    request = CheckRequest(catalog=catalog, strategy=Strategy.FINGERPRINT, limit=1_000)
+    result = demand_made(check_here(request), IN_PROCESS)
     expected = scenario.expected
     expected = expected | {"defects": sorted(expected["defects"], key=json.dumps)}
     assert found(scenario, result) == expected
