@@ -29,6 +29,7 @@ from tests.scenario_folders import (
     write_together,
 )
 from tests.small_session import adapting_plans
+from tests.ways import IN_PROCESS, demand_made, way_of
 
 NAMES = sorted(path.name for path in FOLDERS.iterdir() if path.is_dir())
 WAYS = [
@@ -73,7 +74,8 @@ def checked(
                 catalog=catalogs[store], engine=engine, strategy=strategy, limit=1_000
             )
             with adapting_plans(spark):
-                results[way] = run_check(request, spark=spark)
+                result = run_check(request, spark=spark)
+            results[way] = demand_made(result, way_of(engine, strategy))
         return results[way]
 
     return run
@@ -141,7 +143,8 @@ def test_in_this_process_the_same_is_found(
     scenario = scenarios[name]
     rows = corrupted(scenario.healthy, scenario.steps)
     catalog = write_together([(scenario, rows)], store, tmp_path)
-    result = check_here(CheckRequest(catalog=catalog, limit=1_000))
+    request = CheckRequest(catalog=catalog, strategy=Strategy.FINGERPRINT, limit=1_000)
+    result = demand_made(check_here(request), IN_PROCESS)
     expected = scenario.expected
     expected = expected | {"defects": sorted(expected["defects"], key=json.dumps)}
     assert found(scenario, result) == expected

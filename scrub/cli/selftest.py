@@ -128,7 +128,7 @@ def _unexpected(engine: str, keys: "Sequence[DefectKey]") -> Iterator[str]:
         ]
         more = len(keys) - len(lines)
         lines += [f"  - and {more:,} more"] if more else []
-        yield "\n".join([f"Engine {engine} differs where nothing was planted", *lines])
+        yield "\n".join([f"Differs where nothing was planted ({engine})", *lines])
 
 
 def _verdict(result: "SelfTestResult", screen: Screen) -> str:

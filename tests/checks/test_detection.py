@@ -14,7 +14,10 @@ from scrub.app import run_check
 from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.result import RunResult, Status
 from tests.checks.trials import TRIALS_PER_TABLE, Trial, oracle, trials, write_trials
+from tests.ways import demand_made, way_of
 
+ENGINES = (Engine.AUTO, Engine.SQL)
+STRATEGIES = (Strategy.FINGERPRINT, Strategy.MERGE)
 EVERY_TRIAL_EVERY_WAY = "SCRUB_EVERY_TRIAL" in os.environ
 TABLES = 40 if EVERY_TRIAL_EVERY_WAY else 12  # of eight trials each; make torture asks for more
 TABLES_PER_RUN = TABLES // 4
@@ -70,8 +73,8 @@ def found_in(result: RunResult, table: str) -> Counter[tuple[str, str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("strategy", [Strategy.FINGERPRINT, Strategy.MERGE])
-@pytest.mark.parametrize("engine", [Engine.AUTO, Engine.SQL])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("engine", ENGINES)
 def test_every_defect_is_found_once_and_nothing_else(
     catalogs: list[tuple[Path, list[Trial]]],
     engine: Engine,
@@ -84,6 +87,7 @@ def test_every_defect_is_found_once_and_nothing_else(
             CheckRequest(catalog=catalog, engine=engine, strategy=strategy, limit=1_000_000),
             spark=light_spark,
         )
+        demand_made(result, way_of(engine, strategy))
         assert not [o for o in result.outcomes if o.status is Status.INCOMPLETE]
         for number, trial in enumerate(batch):
             assert found_in(result, f"t{number}") == oracle(trial), trial

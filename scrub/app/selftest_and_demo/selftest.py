@@ -17,8 +17,9 @@ from scrub.app.selftest_and_demo.table_copy import TableCopy
 from scrub.app.selftest_and_demo.verdicts import EngineReport, Trial, trials, unexpected
 from scrub.catalog import Catalog, load_catalog
 from scrub.model.command_line import DEFAULT_CATALOG
+from scrub.model.place import IN_PROCESS_BYTES
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
-from scrub.model.request import CheckRequest, Engine, SparkOptions
+from scrub.model.request import CheckRequest, Engine, SparkOptions, Strategy
 from scrub.model.result import RunResult
 
 if TYPE_CHECKING:
@@ -26,6 +27,24 @@ if TYPE_CHECKING:
 
     from scrub.app.selftest_and_demo.sampling import Sample
 
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One of the ways in which a check can be made, which must all find the same."""
+
+    in_process: bool = False
+    engine: Engine = Engine.AUTO
+    strategy: Strategy = Strategy.FINGERPRINT
+
+
+ON_SPARK = Way()
+WAYS = (
+    Way(in_process=True),
+    ON_SPARK,
+    Way(engine=Engine.SQL),
+    Way(strategy=Strategy.MERGE),
+)
+_HERE = SparkOptions(conf=((IN_PROCESS_BYTES, "1 TiB"),))  # a copy is small
 _SEED = 20_003
 _UNEXPECTED_MAX = 1000  # how many defects that nobody planted are collected
 
@@ -37,7 +56,7 @@ class SelfTestResult:
     table: str
     rows: int  # in the copy
     rows_total: int
-    engines: tuple[str, ...]
+    engines: tuple[str, ...]  # the ways in which the copies were checked
     trials: tuple[Trial, ...]
     not_applicable: tuple[NotPlanted, ...]
     not_tried: tuple[NotPlanted, ...]
@@ -128,19 +147,27 @@ class _Checking:
             + sum(entries.num_rows for entries in copy.entries.values())
             for copy in copies
         )
-        result = self._check(catalog, Engine.AUTO, most)
+        result = self._check(catalog, ON_SPARK, most)
         return EngineReport.of(result, [copy.table for copy in copies])
 
     def faulty(self, copies: Sequence[FaultyCopy], defects: int) -> dict[str, EngineReport]:
-        """What each engine reports; those two that there are, unless Spark alone can read this."""
+        """What is reported in each way; what only Spark can read is read in fewer of them."""
         catalog = self._write([each.copy for each in copies], "planted")
         reports: dict[str, EngineReport] = {}
-        for engine in (Engine.AUTO, Engine.SQL):
-            if Engine.SQL.value not in reports:
-                result = self._check(catalog, engine, defects + _UNEXPECTED_MAX)
-                report = EngineReport.of(result, [each.copy.table for each in copies])
-                reports[_engine_of(result)] = report
+        for way in WAYS:
+            if not self._differs(way, catalog, reports):
+                continue
+            result = self._check(catalog, way, defects + _UNEXPECTED_MAX)
+            report = EngineReport.of(result, [each.copy.table for each in copies])
+            reports[way_of(result)] = report
         return reports
+
+    def _differs(self, way: Way, catalog: Path, reports: Mapping[str, EngineReport]) -> bool:
+        """Whether a way is another than those that were tried."""
+        if way.in_process:
+            place = explain_check(self._request(catalog, way), spark_options=_HERE).place
+            return place is not None and place.in_process
+        return way.engine is not Engine.SQL or Engine.SQL.value not in reports
 
     def _write(self, copies: Sequence[TableCopy], name: str) -> Path:
         self.on_progress(Progress(phase="writing copies"))
@@ -148,11 +175,20 @@ class _Checking:
         directory.mkdir()
         return write_copies(copies, directory)
 
-    def _check(self, catalog: Path, engine: Engine, limit: int) -> RunResult:
-        request = CheckRequest(
-            catalog=catalog, engine=engine, limit=limit, fresh=True, constraints_unasked=False
-        )
+    def _check(self, catalog: Path, way: Way, limit: int) -> RunResult:
+        request = replace(self._request(catalog, way), limit=limit)
+        if way.in_process:
+            return run_check(request, spark_options=_HERE, on_progress=self.on_progress)
         return run_check(request, spark=self.spark, on_progress=self.on_progress)
+
+    def _request(self, catalog: Path, way: Way) -> CheckRequest:
+        return CheckRequest(
+            catalog=catalog,
+            engine=way.engine,
+            strategy=way.strategy,
+            fresh=True,
+            constraints_unasked=False,
+        )
 
 
 def _test(samples: "Sequence[Sample]", checking: _Checking) -> SelfTestResult:
@@ -208,7 +244,11 @@ def _untried(index: str | None, reason: str) -> NotPlanted:
     return NotPlanted(fault="every fault", index=index or "-", reason=reason, applicable=True)
 
 
-def _engine_of(result: RunResult) -> str:
-    """The one engine that read everything, else what chose between the two."""
+def way_of(result: RunResult) -> str:
+    """How a check was made: in the process, by joining everything, or by one of the engines."""
+    if str(result.ran).startswith("in process"):
+        return "in process"
+    if {outcome.strategy for outcome in result.outcomes if outcome.engine} == {Strategy.MERGE}:
+        return Strategy.MERGE.value
     engines = {outcome.engine for outcome in result.outcomes if outcome.engine}
     return engines.pop() if len(engines) == 1 else Engine.AUTO.value
