@@ -12,9 +12,32 @@ from scrub.model.relation import Split, Splits
 from scrub.spark.failures import plain_path, reason_of, unreadable_file, unreadable_reason
 from scrub.stores.unreadable import UnreadableSplit
 
-Failure = PySparkException | UnreadableSplit | RelationMismatch | StoreUnavailable | TaskFailed
+
+class ChangedMeaning(Exception):
+    """Spark would evaluate an index's expressions, which mean something else in its session."""
+
+    def __init__(self, slot: int, reason: str) -> None:
+        super().__init__(reason)
+        self.slot = slot
+
+
+Failure = (
+    PySparkException
+    | UnreadableSplit
+    | RelationMismatch
+    | StoreUnavailable
+    | TaskFailed
+    | ChangedMeaning
+)
 """A store that finds out on the driver says which split; Spark says it in a message."""
-FAILURES = (PySparkException, UnreadableSplit, RelationMismatch, StoreUnavailable, TaskFailed)
+FAILURES = (
+    PySparkException,
+    UnreadableSplit,
+    RelationMismatch,
+    StoreUnavailable,
+    TaskFailed,
+    ChangedMeaning,
+)
 
 
 def reason_for(error: Failure, redact: bool) -> str:
@@ -36,7 +59,7 @@ def part_not_read(error: Failure, parts: Sequence[Part]) -> tuple[Part, str] | N
 
 def split_not_read(error: Failure, splits: Splits) -> tuple[Split, str] | None:
     """The split that could not be read and why, if the failure tells."""
-    if isinstance(error, ScrubError | TaskFailed):
+    if isinstance(error, ScrubError | TaskFailed | ChangedMeaning):
         return None
     if isinstance(error, UnreadableSplit):
         path, told = error.split_name, f"UnreadableSplit: {error}"

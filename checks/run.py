@@ -44,10 +44,13 @@ def plans_by_source(plan: CheckPlan) -> Iterator[CheckPlan]:
 
 
 def run_stages(plan: CheckPlan, stores: Stores, jobs: Jobs, settings: RunSettings) -> Findings:
-    """Carry out the plan of one entry source; reads only."""
+    """Carry out the plan of one entry source; reads only.
+
+    Raises OnlySpark, and has named nothing, if tasks cannot evaluate an expression for some row.
+    """
     run = _begin(plan, stores, jobs, settings)
+    scan(run)  # first: a run that tasks cannot finish must have named nothing
     chosen = dict(compare_in_stores(run))
-    scan(run)
     look_beside(run)
     chosen |= choose(run)
     for group in join_groups(run.plan, run.source.slots, chosen):

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from checks.columns.damaged_rows import held_damage
 from checks.columns.held_join import HeldEntries, differences
-from checks.columns.split_sums import column_of, rows_that_count
+from checks.columns.split_sums import rows_that_count
 from checks.named_defects import HeldDefect
 from checks.numbering import Relation, Slot, relations_of
 from checks.registry import INDEX
@@ -16,6 +16,7 @@ from checks.scan_spec import entry_type
 from scrub.catalog.native_terms import native_value
 from scrub.codec.arrow_text import text_of
 from scrub.codec.arrow_types import to_arrow
+from scrub.codec.predicate import evaluate
 from scrub.model.relation import SplitKind
 from scrub.model.table import Column
 from scrub.model.types import ColumnType
@@ -64,7 +65,7 @@ def _expected(slot: Slot, relation: Relation, rows: pa.RecordBatch) -> HeldEntri
     for column in slot.index.entry:
         node = native_value(column, slot.table.table)
         assert node is not None, "only what is evaluated natively is held"
-        arrays.append(column_of(node, chosen))
+        arrays.append(evaluate(node, chosen))
     return _held(slot, arrays)
 
 

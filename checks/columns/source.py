@@ -25,6 +25,7 @@ from checks.columns.entries import actual_entries, expected_entries
 from checks.columns.fingerprint_jobs import fingerprint_by_sql, fingerprint_splits_natively
 from checks.columns.held_naming import defects_among_rows
 from checks.columns.held_sharing import entries_sharing, held_rows_sharing
+from checks.columns.meaning import changed_meaning
 from checks.columns.naming import (
     name_defects,
     one_duplicate_per_key,
@@ -35,7 +36,7 @@ from checks.columns.shared_keys import rows_sharing, suspects, suspicious
 from checks.columns.sifting import ROWS_MAX, Rows, sifting
 from checks.columns.store_comparison import key_columns, names_in_store, sides_of
 from checks.columns.table_check_run import TableCheckRun
-from checks.failures import Failure
+from checks.failures import ChangedMeaning, Failure
 from checks.findings import SlotFindings
 from checks.jobs import HELD_MAX
 from checks.named_defects import Counts, HeldDefect, NamedDefects, as_counts, count
@@ -112,6 +113,9 @@ class ColumnSource:
             riding.look_by_sql()
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
+        if isinstance(error, ChangedMeaning):
+            self.unread.slots[error.slot] = str(error)
+            return True
         culprits = Culprits(
             self.unread,
             self.state.salt,
@@ -158,6 +162,7 @@ class ColumnSource:
             held = defects_among_rows(of_run, self.relations, few)
             yield Named(NamedDefects.holding(held))
             return
+        self._demand_meaning(of_run)
         kept: list[DataFrame] = []
         frames: dict[int, DataFrame] = {}
 
@@ -181,6 +186,14 @@ class ColumnSource:
         finally:
             for frame in kept:
                 frame.unpersist()
+
+    def _demand_meaning(self, slots: Sequence[Slot]) -> None:
+        """Where Spark evaluates what tasks had evaluated, it must mean the same in its session."""
+        for slot in slots:
+            if slot.table.side.engine is Engine.NATIVE and slot.index.expressions:
+                reason = changed_meaning(slot.table, slot.plan, self.jobs.spark)
+                if reason is not None:
+                    raise ChangedMeaning(slot.number, reason)
 
     def _few_rows(self, slots: Sequence[Slot], chosen: Chosen) -> Rows | None:
         """The rows that disagree, if tasks can open all relations and few rows are to be read."""
@@ -251,6 +264,7 @@ class ColumnSource:
             if held is not None:
                 yield NamedDefects.holding(held)
                 return
+        self._demand_meaning([slot])
         expected = expected_entries(self._all_rows(table), slot.index, slot.table.where)
         suspected = suspects(expected, slot.index).persist()
         sharing: DataFrame | None = None
