@@ -67,6 +67,7 @@ fuzz: setup ## mutate a million pairs and compare every verdict with the referen
 # random tables by every engine and strategy, SCRUB_INTERLEAVINGS is "of the model,of PostgreSQL".
 torture: setup ## every campaign at length: trials, interleavings, kills under load; needs an hour
 	SCRUB_EVERY_TRIAL=1 $(BIN)/pytest -q tests/checks/test_detection.py
+	SCRUB_VALUES=200000 $(BIN)/pytest -q tests/meaning/test_equal_to_spark.py
 	SCRUB_TRIALS=100 $(BIN)/pytest -q tests/checks/constraints/test_trials.py
 	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_state_machine.py
 	SCRUB_TRIGGER_TRIALS=300 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_trigger_trials.py

@@ -15,10 +15,21 @@ from scrub.stores.unreadable import UnreadableSplit
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
 
-OwnFailure: TypeAlias = UnreadableSplit | RelationMismatch | StoreUnavailable | TaskFailed
+
+class ChangedMeaning(Exception):
+    """Spark would evaluate an index's expressions, which mean something else in its session."""
+
+    def __init__(self, slot: int, reason: str) -> None:
+        super().__init__(reason)
+        self.slot = slot
+
+
+OwnFailure: TypeAlias = (
+    UnreadableSplit | RelationMismatch | StoreUnavailable | TaskFailed | ChangedMeaning
+)
 Failure: TypeAlias = "PySparkException | OwnFailure"
 """A store that finds out on the driver says which split; Spark says it in a message."""
-_OWN = (UnreadableSplit, RelationMismatch, StoreUnavailable, TaskFailed)
+_OWN = (UnreadableSplit, RelationMismatch, StoreUnavailable, TaskFailed, ChangedMeaning)
 
 
 def failures() -> "tuple[type[Failure], ...]":
@@ -65,7 +76,7 @@ def part_not_read(error: Failure, parts: Sequence[Part]) -> tuple[Part, str] | N
 
 def split_not_read(error: Failure, splits: Splits) -> tuple[Split, str] | None:
     """The split that could not be read and why, if the failure tells."""
-    if isinstance(error, ScrubError | TaskFailed):
+    if isinstance(error, ScrubError | TaskFailed | ChangedMeaning):
         return None
     if isinstance(error, UnreadableSplit):
         path, told = error.split_name, f"UnreadableSplit: {error}"

@@ -4,8 +4,9 @@
 Nothing here reads a row, starts Spark or looks at a clock.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from checks.buckets import bucket_bits
 from checks.check import Check, TableCheck
@@ -14,13 +15,14 @@ from checks.fitting_columns import missing_or_other
 from checks.pairs.plan import PinnedPairs, plan_pairs
 from checks.registry import INDEX
 from checks.row_choice import not_looked_for, pruned_entries, pruned_rows, told
+from checks.who_evaluates import in_one_server, only_spark_evaluates
 from scrub.catalog.dependence import depends_on_zone, zoned_expressions
 from scrub.catalog.expressions import columns_used
-from scrub.catalog.native_terms import is_native_index, native_condition
+from scrub.catalog.native_terms import native_condition
 from scrub.errors import RelationMismatch, UsageError
 from scrub.model.plan import CheckPlan, IndexPlan, NotChecked, Side, TablePlan, WholePlan
 from scrub.model.relation import RelationFacts, SplitKind, Splits
-from scrub.model.request import CheckRequest, Engine, Strategy
+from scrub.model.request import CheckRequest, Engine
 from scrub.model.table import EntryColumn, Index, Table
 
 TableAt = tuple[str, str]  # a table and a snapshot of it: what one scan reads
@@ -62,10 +64,12 @@ def plan_check(
     whole: Sequence[PinnedTable] = (),
     pairs: Sequence[PinnedPairs] = (),
     constraints: Sequence[PinnedConstraints] = (),
+    only_spark: Mapping[str, str] = MappingProxyType({}),
 ) -> CheckPlan:
     """Decide what to read and how; what does not fit the catalog is not checked, by name.
 
-    `native_refusal` says why tasks cannot open splits themselves on this cluster.
+    `native_refusal` says why tasks cannot open splits themselves on this cluster, `only_spark` why
+    they cannot make entries of the rows of some tables.
     """
     skipped = [*not_checked, *_unfit_sources(sources, request.where), *_unfit_tables(whole)]
     indexes: dict[TableAt, list[PinnedIndex]] = {}
@@ -84,7 +88,15 @@ def plan_check(
         if of_rows.table.kv is None:
             scanned.setdefault(of_rows.at, (of_rows.table, of_rows.facts))
     tables = [
-        _plan_table(request, table, facts, indexes.get(at, []), checks.get(at, []), native_refusal)
+        _plan_table(
+            request,
+            table,
+            facts,
+            indexes.get(at, []),
+            checks.get(at, []),
+            native_refusal,
+            only_spark.get(table.name),
+        )
         for at, (table, facts) in scanned.items()
     ]
     tables += [plan_pairs(request, pinned, native_refusal) for pinned in pairs]
@@ -143,6 +155,7 @@ def _plan_table(
     group: Sequence[PinnedIndex],
     checks: Sequence[TableCheck],
     native_refusal: str | None,
+    only_spark: str | None,
 ) -> TablePlan:
     indexes = [_resolve_types(source) for source in group]
     facts, left_out = pruned_rows(facts, request.where, table)
@@ -153,7 +166,8 @@ def _plan_table(
         facts,
         INDEX.columns(table, indexes, request.where),
         native_refusal
-        or _untranslatable(table, indexes, request.where)
+        or only_spark_evaluates(table, indexes, request.where)
+        or only_spark
         or next((obstacle for obstacle in obstacles if obstacle), None),
     )
     plans = tuple(
@@ -215,7 +229,9 @@ def _plan_index(
         not_native = not_native or f"--where chooses rows of {source.table_facts.relation} in Spark"
     ignored = [name for name in facts.columns if name not in names]
     notes = [f"ignored columns: {', '.join(ignored)}"] if ignored else []
-    in_store = _in_one_server(request, source, not_native)
+    in_store = not_native is None and in_one_server(
+        request, source.table, source.index, (source.table_facts, facts)
+    )
     if in_store:
         notes.append("compared inside the database")
     return IndexPlan(
@@ -240,26 +256,6 @@ def _zone_note(request: CheckRequest, source: PinnedIndex) -> Iterator[str]:
     of_where = bool(where) and depends_on_zone(where or "", table.types)
     if of_where or zoned_expressions(table, source.index):
         yield f"expressions evaluated in time zone {table.time_zone}"
-
-
-def _in_one_server(request: CheckRequest, source: PinnedIndex, not_native: str | None) -> bool:
-    """Whether the server that holds both sides is asked to compare them."""
-    sides = (source.table_facts, source.index_facts)
-    in_server = all(of.native for of in sides) and all(
-        split.kind is SplitKind.POSTGRES for of in sides for split in of.splits
-    )
-    as_asked = request.engine is not Engine.SQL and request.strategy is not Strategy.FINGERPRINT
-    same_place = sides[0].store == sides[1].store and bool(sides[0].splits and sides[1].splits)
-    translates = _untranslatable(source.table, [source.index], request.where) is None
-    return in_server and as_asked and same_place and translates and not_native is None
-
-
-def _untranslatable(table: Table, indexes: Sequence[Index], where: str | None) -> str | None:
-    """Why the table's rows must go through Spark's own expressions."""
-    if where and native_condition(where, table) is None:
-        return "--where needs Spark"
-    needing = [index.name for index in indexes if not is_native_index(table, index)]
-    return f"expressions of {', '.join(needing)} need Spark" if needing else None
 
 
 def _side(

@@ -45,11 +45,14 @@ def plans_by_source(plan: CheckPlan) -> Iterator[CheckPlan]:
 
 
 def run_stages(plan: CheckPlan, stores: Stores, jobs: Jobs, settings: RunSettings) -> Findings:
-    """Carry out the plan of one entry source; reads only."""
+    """Carry out the plan of one entry source; reads only.
+
+    Raises OnlySpark, and has named nothing, if tasks cannot evaluate an expression for some row.
+    """
     run = _begin(plan, stores, jobs, settings)
-    chosen = dict(compare_in_stores(run))
     run.joined = learn_chosen_rows(run)
-    scan(run)
+    scan(run)  # before anything is named: tasks may not be able to finish it
+    chosen = dict(compare_in_stores(run))
     look_beside(run)
     chosen |= {**run.joined, **choose(run)}
     for group in join_groups(run.plan, run.source.slots, chosen):

@@ -11,9 +11,10 @@ import pyarrow as pa
 from checks.bucket_sums import RunSums, SlotSums
 from checks.finished_parts import Finished
 from checks.numbering import Slot
+from checks.only_spark import OnlySpark
 from checks.parts import Part
 from checks.riding import Reports
-from checks.task_sums import REPORT_SLOT
+from checks.task_sums import IN_DOUBT, REPORT_SLOT
 from scrub.codec.digest import Salt
 
 
@@ -47,7 +48,10 @@ class ScanState:
         return cls(Salt.fresh(), RunSums(sums), set())
 
     def add(self, fingerprints: pa.Table, parts: Sequence[Part]) -> list[tuple[Part, str]]:
-        """Take in a job; returns the parts that tasks could not read, with the reason."""
+        """Take in a job; returns the parts that tasks could not read, with the reason.
+
+        Raises OnlySpark if tasks met what they cannot evaluate.
+        """
         if "bucket" in fingerprints.column_names:
             # A job of Spark SQL has read all of its parts, or failed as a whole.
             self.sums.add_rows(fingerprints)
@@ -60,6 +64,8 @@ class ScanState:
                 self.sums.slots[row["slot"]].add_piece(row["chunk"], row["sums"])
                 continue
             part, report = by_number[row["chunk"]], json.loads(row["report"])
+            if IN_DOUBT in report:
+                raise OnlySpark(part.relation.table.table.name, report[IN_DOUBT])
             if "riding" in report:
                 self.reports[part.number] = _joined(self.reports.get(part.number), report)
             if "error" in report:

@@ -18,6 +18,7 @@ DRIVER_ROOM = 128 << 20
 second stage would cost more than it saves."""
 
 REPORT_SLOT = -1
+IN_DOUBT = "in_doubt"  # in a report: what only Spark can evaluate
 CHUNK_BUCKETS = 4096
 SUMS_SCHEMA = "slot int, chunk int, sums binary, report string"
 """Sums travel as the bytes of a piece of `BucketSums`: a row is CHUNK_BUCKETS buckets of one index,

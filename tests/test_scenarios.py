@@ -39,13 +39,7 @@ WAYS = [
     ("parquet", Engine.SQL, Strategy.FINGERPRINT),
 ]
 
-NEED_SPARK = {"expression_index", "names_that_need_quoting"}
-"""Scenarios with an expression that only Spark evaluates."""
-RUN_HERE = [
-    name
-    for name in NAMES
-    if name not in NEED_SPARK and "error" not in read_scenario(FOLDERS / name).expected
-]
+RUN_HERE = [name for name in NAMES if "error" not in read_scenario(FOLDERS / name).expected]
 
 Way = tuple[str, Engine, Strategy]
 Run = Callable[[Way], RunResult]

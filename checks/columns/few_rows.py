@@ -13,6 +13,7 @@ from checks.numbering import Relation, Slot
 from checks.parts import Part
 from checks.scan_spec import KeySet
 from checks.scan_state import ScanState
+from scrub.codec.functions.doubt import InDoubt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,13 @@ class FewRows:
     among: Mapping[int, KeySet]  # by slot, the primary keys that choose its entries
 
     def defects(self, slots: Sequence[Slot], chosen: Chosen) -> NamedDefects | None:
-        """What is wrong; None if too many rows would have to be held to say so."""
+        """What is wrong; None if too many rows would have to be held to say so, or Spark has to."""
+        try:
+            return self._defects(slots, chosen)
+        except InDoubt:
+            return None  # over a row that the scan passed over: none that `--where` chooses
+
+    def _defects(self, slots: Sequence[Slot], chosen: Chosen) -> NamedDefects | None:
         few = self._rows(slots, chosen, ())
         if few is None:
             return None

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from checks.columns.damaged_rows import DAMAGED, held_damage
 from checks.columns.held_join import ChosenRows, HeldEntries, differences, keys_of
-from checks.columns.split_sums import column_of
 from checks.named_defects import HeldDefect, NamedDefects
 from checks.numbering import Relation, Slot, relations_of
 from checks.scan_spec import entry_type
@@ -17,7 +16,7 @@ from checks.specs import rows_looked_at
 from scrub.catalog.native_terms import native_condition, native_conditions, native_value
 from scrub.codec.arrow_text import text_of
 from scrub.codec.arrow_types import to_arrow
-from scrub.codec.predicate import truth
+from scrub.codec.predicate import evaluate, truth
 from scrub.model.defect import DefectKind
 from scrub.model.predicate import Node
 from scrub.model.relation import SplitKind
@@ -83,7 +82,7 @@ def _expected(slot: Slot, rows: pa.RecordBatch, where: str | None) -> HeldEntrie
     for column in slot.index.entry:
         node = native_value(column, table)
         assert node is not None, "only what is evaluated natively is held"
-        arrays.append(column_of(node, covered))
+        arrays.append(evaluate(node, covered))
     return _held(slot, arrays)
 
 

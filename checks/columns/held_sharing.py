@@ -11,17 +11,17 @@ import pyarrow as pa
 from checks.jobs import Jobs
 from checks.keys.among_held import Named, sharing
 from checks.keys.repeated_keys import RepeatableKey, find_repeated
-from checks.keys.split_rows import Key, SplitRows
+from checks.keys.split_rows import ComputedColumn, Key, SplitRows
 from checks.named_defects import HeldDefect
 from checks.numbering import Relation, Slot
 from checks.parts import Part
 from checks.scan_spec import entry_type
 from checks.table_look import RowChoice
 from scrub.catalog.expressions import columns_used
-from scrub.catalog.native_terms import native_conditions
+from scrub.catalog.native_terms import native_conditions, native_value
 from scrub.codec.digest import Salt
 from scrub.model.defect import DefectKind
-from scrub.model.table import Column
+from scrub.model.table import Column, EntryColumn, Nulls
 from scrub.stores.unreadable import UnreadableSplit
 
 
@@ -29,13 +29,18 @@ def held_rows_sharing(
     jobs: Jobs, slot: Slot, relation: Relation, parts: Sequence[Part], salt: Salt
 ) -> list[HeldDefect] | None:
     """The rows of a table that tasks open; None where Spark has to look for them."""
-    key, chosen = _key_of(slot), _rows_with_entries(slot)
-    of_table = [part for part in parts if part.relation.number == relation.number]
-    if key is None or chosen is None or not relation.is_native:
+    if not relation.is_native:
         return None
+    key, chosen = _key_of(slot), _rows_with_entries(slot)
+    if chosen is None:
+        return None
+    of_table = [part for part in parts if part.relation.number == relation.number]
     splits = tuple(split for part in of_table for split in part.splits)
     rows = SplitRows(
-        splits=splits, looked_at=chosen, storage_options=relation.side.facts.storage_options
+        splits=splits,
+        looked_at=chosen,
+        computed=tuple(_computed(slot)),
+        storage_options=relation.side.facts.storage_options,
     )
     table = slot.table.table
     primary_key = tuple(map(table.column, table.primary_key))
@@ -60,11 +65,31 @@ def entries_sharing(slot: Slot, entries: pa.Table, names: Sequence[str]) -> Iter
     yield from _as_defects(slot, sharing(pa.table(columns), key, primary_key))
 
 
-def _key_of(slot: Slot) -> Key | None:
-    """The columns of the table that the key is made of; None if it is made of expressions."""
-    if any(column.is_expression for column in slot.index.key):
-        return None
-    return tuple(slot.table.table.column(column.source) for column in slot.index.key)
+def _key_of(slot: Slot) -> Key:
+    """The columns of the table that the key is made of; those of expressions are computed."""
+    return tuple(
+        Column(name=_name_of(column), type=entry_type(column))
+        if column.is_expression
+        else slot.table.table.column(column.source)
+        for column in slot.index.key
+    )
+
+
+def _name_of(column: EntryColumn) -> str:
+    """What a computed column is called among those of the table, whose names never begin so."""
+    return f"__scrub_key_{column.name}"
+
+
+def _computed(slot: Slot) -> Iterator[ComputedColumn]:
+    table = slot.table.table
+    for column in slot.index.key:
+        if column.is_expression:
+            node = native_value(column, table)
+            assert node is not None, "the plan gave tasks what only Spark evaluates"
+            names = columns_used(column.source, table.types)
+            yield ComputedColumn(
+                name=_name_of(column), node=node, reads=tuple(map(table.column, names))
+            )
 
 
 def _rows_with_entries(slot: Slot) -> RowChoice | None:
@@ -75,7 +100,10 @@ def _rows_with_entries(slot: Slot) -> RowChoice | None:
         return None
     texts = [text for text in (where, slot.index.where) if text]
     names = {name: None for text in texts for name in columns_used(text, table.types)}
-    names |= {column.source: None for column in slot.index.key}
+    names |= {column.source: None for column in slot.index.key if not column.is_expression}
+    if slot.index.nulls is Nulls.SKIP:
+        texts = [column.source for column in slot.index.key if column.is_expression]
+        names |= {name: None for text in texts for name in columns_used(text, table.types)}
     return RowChoice(conditions=conditions, columns=tuple(map(table.column, names)))
 
 

@@ -16,6 +16,7 @@ from scrub.catalog.dependence import (
 )
 from scrub.model.plan import CheckPlan, ConstraintPlan, IndexPlan, NotChecked, TablePlan, Way
 from scrub.model.relation import RelationFacts
+from scrub.model.request import Engine, Strategy
 from scrub.model.types import TypeName
 from scrub.spark.casing import OF_A_LANGUAGE, WHAT_TO_DO, goes_by_a_language
 from scrub.spark.time_zone import SETTING, zone_of_jvms
@@ -34,16 +35,27 @@ class Surroundings:
 
 def without_changed_meaning(plan: CheckPlan, spark: SparkSession) -> CheckPlan:
     """The plan without what would mean something else in this session: incomplete, by name."""
-    around = Surroundings(
+    return judged_in(plan, _around(spark))
+
+
+def _around(spark: SparkSession) -> Surroundings:
+    return Surroundings(
         time_zone=spark.conf.get(SETTING) or "",
         by_language=partial(goes_by_a_language, spark),
         clocks=partial(zone_of_jvms, spark),
     )
-    return judged_in(plan, around)
+
+
+def changed_meaning(table: TablePlan, one: IndexPlan, spark: SparkSession) -> str | None:
+    """Why an index would be judged by another meaning if Spark evaluated it in this session."""
+    return _reason(table, one, _around(spark))
 
 
 def judged_in(plan: CheckPlan, around: Surroundings) -> CheckPlan:
-    """The plan without what would be judged by another meaning: that is incomplete, by name."""
+    """The plan without what would be judged by another meaning: that is incomplete, by name.
+
+    What tasks evaluate means the same in every session.
+    """
     tables: list[TablePlan] = []
     refused: list[NotChecked] = []
     for table in plan.tables:
@@ -55,7 +67,9 @@ def judged_in(plan: CheckPlan, around: Surroundings) -> CheckPlan:
             if table.indexes or table.whole or kept:
                 tables.append(table)
             continue
-        reasons = {one.index.name: _reason(table, one, around) for one in table.indexes}
+        by_tasks = table.side.engine is Engine.NATIVE and plan.strategy is not Strategy.MERGE
+        reason_of = _reason_beside_expressions if by_tasks else _reason
+        reasons = {one.index.name: reason_of(table, one, around) for one in table.indexes}
         refused += [_refused(table, name, why) for name, why in reasons.items() if why]
         left = replace(
             table, indexes=tuple(one for one in table.indexes if not reasons[one.index.name])
@@ -110,16 +124,31 @@ def _unsound(table: TablePlan, one: ConstraintPlan, around: Surroundings) -> str
 
 
 def _reason(table: TablePlan, one: IndexPlan, around: Surroundings) -> str | None:
-    index = one.index
+    zoned = zoned_in_spark(table.table, one.index)
+    if reason := _reason_of_reading(table, one, around, zoned):
+        return reason
+    if cased_expressions(one.index) and around.by_language():
+        return f"{OF_A_LANGUAGE}: {WHAT_TO_DO}"
+    return _reason_of_clocks(table, one, zoned, around)
+
+
+def _reason_beside_expressions(
+    table: TablePlan, one: IndexPlan, around: Surroundings
+) -> str | None:
+    """The same, if no session evaluates the expressions."""
+    reason = _reason_of_reading(table, one, around, zoned=False)
+    return reason or _reason_of_clocks(table, one, zoned_in_spark(table.table, one.index), around)
+
+
+def _reason_of_reading(
+    table: TablePlan, one: IndexPlan, around: Surroundings, zoned: bool
+) -> str | None:
     if reason := _where_reason(table, around):
         return reason
-    zoned = zoned_in_spark(table.table, index)
     with_text = any(facts.times_as_text for facts in _with_instants(table, one))
     if (zoned or with_text) and not same_zone(around.time_zone, table.table.time_zone):
         return _other_zone(around.time_zone, table.table.time_zone)
-    if cased_expressions(index) and around.by_language():
-        return f"{OF_A_LANGUAGE}: {WHAT_TO_DO}"
-    return _reason_of_clocks(table, one, zoned, around)
+    return None
 
 
 def _where_reason(table: TablePlan, around: Surroundings) -> str | None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from checks.choose import ChosenBuckets
 from checks.columns.row_frames import in_buckets, key_digests, plain
-from checks.columns.split_sums import column_of, rows_that_count
+from checks.columns.split_sums import columns_of, rows_that_count
 from checks.finer_sums import FinerSums
 from checks.numbering import Relation
 from checks.parts import Part, pack
@@ -138,10 +138,10 @@ def _sums_of_slots(
     for number, batch in family.items():
         spec, key = specs[number], keys[number]
         for entry in spec.entries:
-            columns = [column_of(node, batch) for node in entry.beside_primary_key]
-            digests = key.fold(columns, spec.salt)
+            counted = rows_that_count(entry, batch, key)
+            digests = key.fold(columns_of(entry, batch, counted), spec.salt)
             of_slot = sums.setdefault(entry.slot, FinerSums.of_rows(rows))
-            of_slot.add(key.first, digests, entry.sign, rows_that_count(entry, batch, key))
+            of_slot.add(key.first, digests, entry.sign, counted)
     return sums
 
 

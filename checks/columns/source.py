@@ -33,7 +33,7 @@ from checks.columns.row_frames import rows_frame
 from checks.columns.shared_keys import rows_sharing, suspects, suspicious
 from checks.columns.store_comparison import key_columns, names_in_store, sides_of
 from checks.columns.table_check_run import TableCheckRun
-from checks.failures import Failure, is_of_spark
+from checks.failures import ChangedMeaning, Failure, is_of_spark
 from checks.findings import SlotFindings
 from checks.keys.held_keys import HeldKeys
 from checks.named_defects import Counts, HeldDefect, NamedDefects, as_counts, count
@@ -138,6 +138,9 @@ class ColumnSource:
             riding.look_by_sql()
 
     def set_aside(self, error: Failure, parts: Sequence[Part], slots: Sequence[Slot]) -> bool:
+        if isinstance(error, ChangedMeaning):
+            self.unread.slots[error.slot] = str(error)
+            return True
         culprits = Culprits(
             self.unread,
             self.state.salt,
@@ -201,6 +204,7 @@ class ColumnSource:
         if held is not None:
             yield Named(held)
             return
+        self._demand_meaning(of_run)
         kept: list[DataFrame] = []
         frames: dict[int, DataFrame] = {}
 
@@ -225,6 +229,16 @@ class ColumnSource:
         finally:
             for frame in kept:
                 frame.unpersist()
+
+    def _demand_meaning(self, slots: Sequence[Slot]) -> None:
+        """Where Spark evaluates what tasks had evaluated, it must mean the same in its session."""
+        from checks.columns.meaning import changed_meaning
+
+        for slot in slots:
+            if slot.table.side.engine is Engine.NATIVE and slot.index.expressions:
+                reason = changed_meaning(slot.table, slot.plan, self.jobs.spark)
+                if reason is not None:
+                    raise ChangedMeaning(slot.number, reason)
 
     def decide(self, named: Named) -> Decided:
         found = named.defects
@@ -269,6 +283,7 @@ class ColumnSource:
             if held is not None:
                 yield NamedDefects.holding(held)
                 return
+        self._demand_meaning([slot])
         expected = expected_entries(self._all_rows(table), slot.index, slot.table.where)
         suspected = suspects(expected, slot.index).persist()
         sharing: DataFrame | None = None

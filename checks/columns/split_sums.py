@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from checks.part_faults import PartFaults
 from checks.scan_spec import EXPECTED, EntrySpec, ScanSpec
 from checks.table_look import Tally
-from checks.task_sums import BucketSums, NumberedSplit, pieces, sums_batch
+from checks.task_sums import IN_DOUBT, BucketSums, NumberedSplit, pieces, sums_batch
 from scrub.codec.digest import RowDigests, verify_digest
+from scrub.codec.functions.doubt import InDoubt
 from scrub.codec.lazily import xxh64
-from scrub.codec.predicate import evaluate, truth
-from scrub.model.predicate import ColumnTerm, Node
+from scrub.codec.predicate import evaluate_coded, evaluate_where, truth
 from scrub.model.relation import Split
 from scrub.stores.files.parquet_scan import SplitReader, StoredBatch
 from scrub.stores.split_readers import open_split
@@ -40,7 +40,13 @@ def fingerprint_splits(
     for numbered in splits:
         spec = specs[numbered.relation]
         scan = _look_at_split if spec.looks else _scan_split
-        reports.append((numbered.number, json.dumps(scan(numbered.split, spec, sums))))
+        try:
+            report = scan(numbered.split, spec, sums)
+        except InDoubt as error:
+            # The run starts again with Spark, whatever the other splits hold.
+            reports.append((numbered.number, json.dumps({IN_DOUBT: str(error)})))
+            break
+        reports.append((numbered.number, json.dumps(report)))
     yield sums_batch(pieces(sums), reports)
 
 
@@ -123,11 +129,12 @@ def _add_batch(batch: pa.RecordBatch, spec: ScanSpec, sums: dict[int, BucketSums
     for entry in spec.entries:
         if entry.slot not in sums:
             sums[entry.slot] = np.zeros((1 << spec.bucket_bits, 4), dtype=np.uint64)
-        digests = key.fold([column_of(n, batch) for n in entry.beside_primary_key], spec.salt)
+        counted = rows_that_count(entry, batch, key)
+        digests = key.fold(columns_of(entry, batch, counted), spec.salt)
         xxh64.add_to_buckets(
             key.first,
             64 - spec.bucket_bits,
-            rows_that_count(entry, batch, key),
+            counted,
             digests.first,
             digests.second,
             entry.sign == EXPECTED,
@@ -136,9 +143,13 @@ def _add_batch(batch: pa.RecordBatch, spec: ScanSpec, sums: dict[int, BucketSums
     return int(batch.num_rows)
 
 
-def column_of(node: Node, batch: pa.RecordBatch) -> pa.Array:
-    """A node's value for each row; a plain column comes as it was read."""
-    return batch.column(node.name) if isinstance(node, ColumnTerm) else evaluate(node, batch)
+def columns_of(
+    entry: EntrySpec, batch: pa.RecordBatch, counted: NDArray[np.bool_]
+) -> list[pa.Array]:
+    """An entry's columns for the rows that count; a plain column comes as it was read."""
+    if not len(counted):
+        return [evaluate_coded(node, batch) for node in entry.beside_primary_key]
+    return [evaluate_where(node, batch, counted) for node in entry.beside_primary_key]
 
 
 def rows_that_count(entry: EntrySpec, batch: pa.RecordBatch, keys: RowDigests) -> NDArray[np.bool_]:

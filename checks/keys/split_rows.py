@@ -5,7 +5,7 @@ Runs in Spark's Python workers, apart from the packing of splits into tasks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,8 @@ from checks.parts import BYTES_PER_ROW_GUESSED, spread
 from checks.table_look import EVERY_ROW, RowChoice
 from checks.task_sums import TASKS_PER_CORE, NumberedSplit
 from scrub.codec.digest import RowDigests, Salt, is_told_by_first_digest
-from scrub.codec.predicate import truth
+from scrub.codec.predicate import evaluate_where, truth
+from scrub.model.predicate import Node
 from scrub.model.relation import Split
 from scrub.model.table import Column
 from scrub.stores.split_readers import read_split
@@ -25,11 +26,21 @@ Key = tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedColumn:
+    """A column of keys that rows do not hold: an expression gives its value."""
+
+    name: str
+    node: Node
+    reads: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SplitRows:
     """Some rows of one relation: its splits, and which rows of them are looked at."""
 
     splits: tuple[Split, ...]
     looked_at: RowChoice = EVERY_ROW
+    computed: tuple[ComputedColumn, ...] = ()
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -49,9 +60,7 @@ class SplitRows:
     def without(self, numbers: frozenset[int]) -> "SplitRows":
         """The same without splits of these positions."""
         left = tuple(s for number, s in enumerate(self.splits) if number not in numbers)
-        return SplitRows(
-            splits=left, looked_at=self.looked_at, storage_options=self.storage_options
-        )
+        return replace(self, splits=left)
 
 
 Given = tuple[NumberedSplit, ...]
@@ -72,9 +81,21 @@ def batches_of(
     split: Split, rows: SplitRows, columns: Sequence[Column]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a split that are looked at, with at least these columns."""
-    wanted = {column.name: column for column in (*columns, *rows.looked_at.columns)}
+    computed = {column.name: column for column in rows.computed}
+    stored = [column for column in columns if column.name not in computed]
+    read = (*stored, *rows.looked_at.columns, *(of for one in rows.computed for of in one.reads))
+    wanted = {column.name: column for column in read}
     for batch in read_split(split, tuple(wanted.values()), rows.storage_options):
-        yield _chosen(batch, rows.looked_at)
+        yield _with_computed(_chosen(batch, rows.looked_at), rows.computed)
+
+
+def _with_computed(batch: pa.RecordBatch, computed: Sequence[ComputedColumn]) -> pa.RecordBatch:
+    if not computed:
+        return batch
+    every = np.ones(batch.num_rows, np.bool_)
+    values = [evaluate_where(column.node, batch, every) for column in computed]
+    names = [*batch.schema.names, *(column.name for column in computed)]
+    return pa.RecordBatch.from_arrays([*batch.columns, *values], names)
 
 
 def _chosen(batch: pa.RecordBatch, looked_at: RowChoice) -> pa.RecordBatch:

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from scrub.model.predicate import And, Node
+from scrub.model.predicate import And, Node, is_portable
 from scrub.model.types import ColumnType
 
 
@@ -22,11 +22,14 @@ def _translatable(text: str, columns: Mapping[str, ColumnType]) -> Iterator[Node
     from sqlglot import exp
 
     from scrub.catalog.sql import parse
-    from scrub.catalog.translation import Untranslatable, translate_tree
+    from scrub.catalog.translation import translate_tree
+    from scrub.catalog.untranslatable import Untranslatable
 
     tree = parse(text).unnest()
     for part in tree.flatten() if isinstance(tree, exp.And) else (tree,):
         try:
-            yield translate_tree(text, part, columns)
+            node = translate_tree(text, part, columns)
         except Untranslatable:
             continue
+        if is_portable(node):
+            yield node

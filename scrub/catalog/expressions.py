@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from scrub.catalog.bad_expression import BadExpression
 from scrub.catalog.spelling import did_you_mean
-from scrub.model.predicate import BOOLEAN, Predicate, Term, node_type
+from scrub.model.predicate import BOOLEAN, Node, is_portable, node_type
 from scrub.model.types import ColumnType
 
 
@@ -62,13 +62,23 @@ def check_condition(text: str, columns: Mapping[str, ColumnType]) -> None:
         raise BadExpression(f"has type {node_type(node)}, so it is no condition", "compare it")
 
 
-def translate(text: str, columns: Mapping[str, ColumnType]) -> Predicate | Term | None:
-    """The expression in terms that every engine evaluates alike; None if only Spark can."""
+def translate(text: str, columns: Mapping[str, ColumnType]) -> Node | None:
+    """The expression in terms that every engine evaluates alike; None if there are none."""
+    node = translate_native(text, columns)
+    return node if node is not None and is_portable(node) else None
+
+
+def translate_native(text: str, columns: Mapping[str, ColumnType], zone: str = "") -> Node | None:
+    """The expression as Spark means it, to be evaluated without Spark; None if only Spark can.
+
+    What reads clocks is translated only if their time zone is given.
+    """
     from scrub.catalog.sql import parse
-    from scrub.catalog.translation import Untranslatable, translate_tree
+    from scrub.catalog.translation import translate_tree
+    from scrub.catalog.untranslatable import Untranslatable
 
     try:
         columns_used(text, columns)
-        return translate_tree(text, parse(text), columns)
+        return translate_tree(text, parse(text), columns, zone)
     except (BadExpression, Untranslatable):
         return None

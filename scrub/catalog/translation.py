@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions translated out of Spark SQL, when they mean the same in every engine.
+"""Expressions translated out of Spark SQL, into nodes that are evaluated without Spark.
 
-This is an allow-list: whatever is not recognised here runs in Spark. Engines differ on casts,
-on division, on upper and lower case, on escapes in strings; none of these is on the list.
+This is an allow-list: whatever is not recognised here, or in `scrub.catalog.calls`, runs in Spark.
 """
 
 import re
 from collections.abc import Mapping
-from datetime import date
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
+from sqlglot import TokenType, exp, tokenize
 
+from scrub.catalog.calls import CALLS
+from scrub.catalog.literals import is_literal, literal_of_type, typed_literal
+from scrub.catalog.untranslatable import Untranslatable, demand
 from scrub.model import predicate
-from scrub.model.predicate import BOOLEAN, LiteralValue, Node, Operator, Term, node_type
-from scrub.model.types import INTEGER_BITS, ColumnType, TypeName
+from scrub.model.predicate import BOOLEAN, Node, Operator, node_type
+from scrub.model.types import ColumnType, TypeName
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr  # what older versions call Expression
@@ -28,33 +28,54 @@ _OPERATORS: Mapping[type["Expr"], Operator] = {
     exp.GT: Operator.GREATER,
     exp.GTE: Operator.GREATER_OR_EQUAL,
 }
+# The parser and Spark differ on what such a thing is an operand of, unless it is in parentheses.
+_CONDITIONS = (*_OPERATORS, exp.And, exp.Or, exp.Not, exp.Is, exp.In, exp.Between, exp.Like)
 _COMPARABLE = (TypeName.STRING, TypeName.BOOLEAN, TypeName.DATE, TypeName.DECIMAL)
-# What a setting of the session gives another meaning (escapes, double quotes), and comments.
-_SPARK_DECIDES = re.compile(r"""[\\"]|--|/\*""")
-_INT_MAX = 2**31 - 1
-_DECIMAL_DIGITS_MAX = 38
+# What a setting of the session gives another meaning (escapes, double quotes); comments; and types
+# whose length the parser forgets.
+_SPARK_DECIDES = re.compile(r"""[\\"]|--|/\*|\b(?:var)?char\b""", re.IGNORECASE)
+_SHORTEST_UNIT = len("DAY")
 
 
-class Untranslatable(Exception):
-    """The expression is not on the list."""
+def translate_tree(
+    text: str, tree: "Expr", columns: Mapping[str, ColumnType], zone: str = ""
+) -> Node:
+    """The node that means what the tree means; Untranslatable if there is none.
+
+    What reads clocks is translated only if their zone is given.
+    """
+    demand(not _SPARK_DECIDES.search(text))
+    demand(not _forgets(text, tree))
+    return Translator(columns, zone).value(tree)
 
 
-def translate_tree(text: str, tree: "Expr", columns: Mapping[str, ColumnType]) -> Node:
-    """The node that means what the tree means; Untranslatable if there is none."""
-    if _SPARK_DECIDES.search(text):
-        raise Untranslatable
-    return _Translator(columns).value(tree)
+def _forgets(text: str, tree: "Expr") -> bool:
+    """Whether the tree lacks something that the text says, and that Spark heeds."""
+    tokens = tokenize(text, dialect="spark")
+    # To Spark, +a is a number whatever a is.
+    pluses = sum(1 for token in tokens if token.token_type is TokenType.PLUS)
+    if pluses != sum(1 for _ in tree.find_all(exp.Add)):
+        return True
+    # Spark knows no 'D', which the parser takes for 'DAY'.
+    short = any(
+        token.token_type is TokenType.STRING and len(token.text) < _SHORTEST_UNIT
+        for token in tokens
+    )
+    return short and tree.find(exp.TimestampTrunc) is not None
 
 
-class _Translator:
-    def __init__(self, columns: Mapping[str, ColumnType]) -> None:
+class Translator:
+    """Translates trees over some columns, with times read in a zone."""
+
+    def __init__(self, columns: Mapping[str, ColumnType], zone: str) -> None:
+        self.zone = zone
         self._columns = {
             name.lower(): predicate.ColumnTerm(name, column_type)
             for name, column_type in columns.items()
         }
 
     def value(self, tree: "Expr") -> Node:
-        """A term or a predicate, whichever it is."""
+        """A node, whatever its type."""
         match tree:
             case exp.Paren():
                 return self.value(tree.this)
@@ -63,58 +84,65 @@ class _Translator:
             case exp.Column():
                 return self._column(tree)
             case exp.And():
-                return predicate.And(tuple(map(self._condition, tree.flatten())))
+                return predicate.And(tuple(map(self.condition, tree.flatten())))
             case exp.Or():
-                return predicate.Or(tuple(map(self._condition, tree.flatten())))
+                return predicate.Or(tuple(map(self.condition, tree.flatten())))
             case exp.Not():
-                return predicate.Not(self._condition(tree.this))
+                return predicate.Not(self.condition(tree.this))
             case exp.Is() if isinstance(tree.expression, exp.Null):
-                return predicate.IsNull(self._column(tree.this))
+                return predicate.IsNull(self.operand(tree.this))
             case exp.In():
                 return self._is_in(tree)
             case exp.Between() if not tree.args.get("symmetric"):
-                low = self._comparison(tree.this, Operator.GREATER_OR_EQUAL, tree.args["low"])
-                high = self._comparison(tree.this, Operator.LESS_OR_EQUAL, tree.args["high"])
+                low = self.comparison(tree.this, Operator.GREATER_OR_EQUAL, tree.args["low"])
+                high = self.comparison(tree.this, Operator.LESS_OR_EQUAL, tree.args["high"])
                 return predicate.And((low, high))
         if type(tree) in _OPERATORS:
-            return self._comparison(tree.this, _OPERATORS[type(tree)], tree.expression)
+            return self.comparison(tree.this, _OPERATORS[type(tree)], tree.expression)
+        if type(tree) in CALLS:
+            return CALLS[type(tree)](self, tree)
         raise Untranslatable
 
-    def _condition(self, tree: "Expr") -> Node:
+    def condition(self, tree: "Expr") -> Node:
+        """A node that is true, false or NULL."""
         node = self.value(tree)
-        if node_type(node) != BOOLEAN:
-            raise Untranslatable
+        demand(node_type(node) == BOOLEAN)
         return node
 
-    def _column(self, tree: "Expr") -> predicate.ColumnTerm:
+    def operand(self, tree: "Expr") -> Node:
+        """What an operator or a function is applied to; a literal has the type of its own."""
+        demand(not isinstance(tree, _CONDITIONS))
         tree = tree.unnest()
-        if not isinstance(tree, exp.Column) or len(tree.parts) > 1:
-            raise Untranslatable
+        if is_literal(tree) and (literal := typed_literal(tree)) is not None:
+            return literal
+        return self.value(tree)
+
+    def comparison(self, left: "Expr", operator: Operator, right: "Expr") -> predicate.Comparison:
+        """A comparison of two values of one type; a literal is of the other's."""
+        demand(not isinstance(left, _CONDITIONS) and not isinstance(right, _CONDITIONS))
+        left, right = left.unnest(), right.unnest()
+        if is_literal(left):
+            demand(not is_literal(right))
+            value = self.operand(right)
+            return predicate.Comparison(_literal(left, node_type(value)), operator, value)
+        value = self.operand(left)
+        if is_literal(right):
+            return predicate.Comparison(value, operator, _literal(right, node_type(value)))
+        other = self.operand(right)
+        demand(_same_kind(node_type(value), node_type(other)))
+        return predicate.Comparison(value, operator, other)
+
+    def _column(self, tree: exp.Column) -> predicate.ColumnTerm:
+        demand(len(tree.parts) == 1)
         return self._columns[tree.name.lower()]
 
     def _is_in(self, tree: exp.In) -> predicate.IsIn:
         # IN can also stand before a subquery, an array or a lambda.
-        if {key for key, value in tree.args.items() if value} != {"this", "expressions"}:
-            raise Untranslatable
-        column = self._column(tree.this)
-        return predicate.IsIn(
-            column, tuple(_literal(item, column.type).value for item in tree.expressions)
-        )
-
-    def _comparison(self, left: "Expr", operator: Operator, right: "Expr") -> predicate.Comparison:
-        """A comparison of two terms; one that compares a comparison is not on the list."""
-        left, right = left.unnest(), right.unnest()
-        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-            first, second = self._column(left), self._column(right)
-            if not _same_kind(first.type, second.type):
-                raise Untranslatable
-            return predicate.Comparison(first, operator, second)
-        column = self._column(left if isinstance(left, exp.Column) else right)
-        terms: list[Term] = [
-            column if isinstance(side, exp.Column) else _literal(side, column.type)
-            for side in (left, right)
-        ]
-        return predicate.Comparison(terms[0], operator, terms[1])
+        demand({key for key, value in tree.args.items() if value} == {"this", "expressions"})
+        demand(not is_literal(tree.this.unnest()))
+        value = self.operand(tree.this)
+        literals = (_literal(item, node_type(value)) for item in tree.expressions)
+        return predicate.IsIn(value, tuple(literal.value for literal in literals))
 
 
 def _same_kind(left: ColumnType, right: ColumnType) -> bool:
@@ -125,54 +153,7 @@ def _same_kind(left: ColumnType, right: ColumnType) -> bool:
 
 def _literal(tree: "Expr", wanted: ColumnType) -> predicate.LiteralTerm:
     """A literal that has exactly one equal value of the wanted type."""
-    negative = isinstance(tree, exp.Neg)
-    literal = tree.this if negative else tree
-    value: LiteralValue | None = None
-    match literal:
-        case exp.Boolean() if wanted == BOOLEAN and not negative:
-            value = bool(literal.this)
-        case exp.Literal(is_string=True) if wanted.name is TypeName.STRING and not negative:
-            value = literal.name
-        case exp.Literal(is_string=False):
-            value = _number(f"-{literal.name}" if negative else literal.name, wanted)
-        case exp.Cast() if wanted.name is TypeName.DATE and not negative:
-            value = _date(literal)
-    if value is None:
+    literal = literal_of_type(tree, wanted)
+    if literal is None:
         raise Untranslatable
-    return predicate.LiteralTerm(value, wanted)
-
-
-def _number(text: str, wanted: ColumnType) -> LiteralValue | None:
-    if wanted.is_integer and re.fullmatch(r"-?\d+", text, re.ASCII):
-        limit = 1 << (INTEGER_BITS[wanted.name] - 1)
-        return int(text) if -limit <= int(text) < limit else None
-    # A number with an exponent is a double in Spark.
-    if wanted.name is TypeName.DECIMAL and re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", text, re.ASCII):
-        return Decimal(text) if _spark_compares_exactly(text, wanted) else None
-    return None
-
-
-def _spark_compares_exactly(text: str, wanted: ColumnType) -> bool:
-    """Whether the common type that Spark finds for column and literal has room for both.
-
-    Beyond 38 digits it would round the column. It takes an integer literal for 10 digits, or 20.
-    """
-    whole, _, fraction = text.lstrip("-").partition(".")
-    whole_digits_max = wanted.precision - wanted.scale
-    if len(whole.lstrip("0")) > whole_digits_max or len(fraction) > wanted.scale:
-        return False
-    if "." in text:
-        return True
-    digits = 10 if abs(int(text)) <= _INT_MAX else 20
-    return max(whole_digits_max, digits) + wanted.scale <= _DECIMAL_DIGITS_MAX
-
-
-def _date(tree: exp.Cast) -> date | None:
-    literal, text = tree.this, tree.this.name
-    is_date = tree.to.this == exp.DataType.Type.DATE and isinstance(literal, exp.Literal)
-    if not is_date or not literal.is_string or not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
+    return literal

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions that mean the same in every engine, as plain values that can be sent to tasks.
+"""Expressions that can be evaluated without Spark, as plain values that can be sent to tasks.
 
 A term has a value, a predicate is true, false or NULL. Operands of one comparison have one type
-(integers may differ in width), so no engine's rules for casting come into play.
+(integers may differ in width), so no engine's rules for casting come into play. What is made of
+terms and predicates alone means the same in every engine (`is_portable`); a call or a choice means
+what it means in Spark.
 """
 
 from dataclasses import dataclass
@@ -47,23 +49,23 @@ class LiteralTerm:
 class Comparison:
     """NULL if either side is."""
 
-    left: "Term"
+    left: "Node"
     operator: Operator
-    right: "Term"
+    right: "Node"
 
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
     """Never NULL itself."""
 
-    term: ColumnTerm
+    term: "Node"
 
 
 @dataclass(frozen=True, slots=True)
 class IsIn:
-    """NULL if the column is; the values are of the column's type."""
+    """NULL if the term is; the values are of the term's type."""
 
-    term: ColumnTerm
+    term: "Node"
     values: tuple[LiteralValue, ...]
 
 
@@ -88,11 +90,108 @@ class Or:
     operands: tuple["Node", ...]
 
 
+class Function(StrEnum):
+    """What a call computes; see `scrub.codec.functions` for each."""
+
+    LOWER = "lower"
+    UPPER = "upper"
+    TRIM = "trim"
+    LTRIM = "ltrim"
+    RTRIM = "rtrim"
+    LENGTH = "length"
+    SUBSTRING = "substring"
+    CONCAT = "concat"
+    LIKE = "like"
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "div"
+    REMAINDER = "%"
+    NEGATE = "negative"
+    ABS = "abs"
+    CAST = "cast"
+    YEAR = "year"
+    MONTH = "month"
+    DAY = "day"
+    DATE_TRUNC = "date_trunc"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of some operands, which is NULL if any of them is."""
+
+    function: Function
+    operands: tuple["Node", ...]
+    type: ColumnType
+    zone: str = ""  # whose clocks it reads, if it does
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The value of the first branch whose condition is true, or `otherwise`; None stands for NULL.
+
+    A value is computed for those rows only that take it.
+    """
+
+    branches: tuple[tuple["Node", "Node | None"], ...]
+    otherwise: "Node | None"
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """The first value that is not NULL; later ones are computed only where they are needed."""
+
+    operands: tuple["Node", ...]
+    type: ColumnType
+
+
 Term = ColumnTerm | LiteralTerm
 Predicate = Comparison | IsNull | IsIn | Not | And | Or
-Node = Term | Predicate
+Computed = Call | Case | Coalesce
+Node = Term | Predicate | Computed
 
 
 def node_type(node: Node) -> ColumnType:
     """The type of what the node evaluates to."""
-    return node.type if isinstance(node, ColumnTerm | LiteralTerm) else BOOLEAN
+    return node.type if isinstance(node, Term | Computed) else BOOLEAN
+
+
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """The nodes that a node is made of, one level down."""
+    match node:
+        case ColumnTerm() | LiteralTerm():
+            return ()
+        case Comparison(left=left, right=right):
+            return left, right
+        case IsNull(term=term) | IsIn(term=term):
+            return (term,)
+        case Not(operand=operand):
+            return (operand,)
+        case Case(branches=branches, otherwise=otherwise):
+            values = (*(value for _, value in branches), otherwise)
+            conditions = (condition for condition, _ in branches)
+            return (*conditions, *(value for value in values if value is not None))
+        case _:
+            return node.operands
+
+
+def columns_in(node: Node) -> frozenset[str]:
+    """The names of the columns that a node reads."""
+    if isinstance(node, ColumnTerm):
+        return frozenset((node.name,))
+    return frozenset().union(*map(columns_in, parts_of(node)))
+
+
+def is_portable(node: Node) -> bool:
+    """Whether the node means the same in every engine, a database included."""
+    match node:
+        case ColumnTerm() | LiteralTerm():
+            return True
+        case Comparison() | IsNull() | IsIn():
+            # Comparing conditions with each other is nothing that engines agree to parse.
+            parts = parts_of(node)
+            return all(isinstance(part, Term) for part in parts) and bool(columns_in(node))
+        case Not() | And() | Or():
+            return all(map(is_portable, parts_of(node)))
+    return False

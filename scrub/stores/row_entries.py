@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from scrub.catalog.expressions import columns_used, translate
-from scrub.catalog.native_terms import native_conditions, native_value
+from scrub.catalog.native_terms import portable_index
 from scrub.codec.arrow_types import to_arrow
 from scrub.codec.predicate import evaluate, truth
 from scrub.codec.rejected import rejected_rows
@@ -98,13 +98,12 @@ def with_types_by(index: Index, type_of: Callable[[EntryColumn], ColumnType | No
 
 
 def native_row_entries(table: Table, index: Index) -> "NativeRowEntries | None":
-    """What makes entries in this process; None where only Spark knows what an expression means."""
-    values = [native_value(column, table) for column in index.entry]
-    conditions = native_conditions(index, table, None)
-    if conditions is None or None in values:
+    """What makes entries in this process; None where Spark may know other values for some row."""
+    found = portable_index(table, index)
+    if found is None:
         return None
-    nodes = tuple(value for value in values if value is not None)
-    return NativeRowEntries(index, columns_for_entries(table, index), nodes, conditions)
+    columns = columns_for_entries(table, index)
+    return NativeRowEntries(index, columns, found.values, found.conditions)
 
 
 @dataclass(frozen=True, slots=True)

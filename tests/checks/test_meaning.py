@@ -10,7 +10,7 @@ from checks.plan import PinnedIndex, PinnedTable, plan_check
 from checks.registry import PHYSICAL
 from scrub.model.plan import CheckPlan
 from scrub.model.relation import RelationFacts, Snapshot
-from scrub.model.request import CheckRequest
+from scrub.model.request import CheckRequest, Strategy
 from scrub.model.table import Column, EntryColumn, Index, Table
 from scrub.model.types import parse_type
 
@@ -40,13 +40,23 @@ def facts(relation: str, columns: dict[str, str], how: str) -> RelationFacts:
         columns={name: parse_type(text) for name, text in columns.items()},
         splits=(),
         rows=None,
+        native=how == "tasks",
+        native_reason="only Spark reads it",
         times_as_text=how == "text",
         times_by_clock=how == "clock",
     )
 
 
-def a_plan(of_table: str = "", of_index: str = "", where: str | None = None) -> CheckPlan:
-    """Three indexes of a table in UTC; relations hold times as text, as clocks, or as instants."""
+def a_plan(
+    of_table: str = "",
+    of_index: str = "",
+    where: str | None = None,
+    strategy: Strategy = Strategy.AUTO,
+) -> CheckPlan:
+    """Three indexes of a table in UTC; relations hold times as text, as clocks, or as instants.
+
+    Spark reads the relations, unless they are for tasks to read.
+    """
     indexes = tuple(
         Index(name=name, store="lake", relation=name, key=(key,), suffix=(column("id"),))
         for name, key in KEYS.items()
@@ -70,7 +80,7 @@ def a_plan(of_table: str = "", of_index: str = "", where: str | None = None) -> 
         for index in indexes
     ]
     whole = [PinnedTable(table=table, facts=rows, check=PHYSICAL)]
-    return plan_check(CheckRequest(where=where), sources, whole=whole)
+    return plan_check(CheckRequest(where=where, strategy=strategy), sources, whole=whole)
 
 
 def never() -> str:
@@ -107,6 +117,13 @@ def test_another_zone_concerns_what_depends_on_it() -> None:
 
 def test_a_language_concerns_what_changes_the_case_of_letters() -> None:
     assert set(refused(a_plan(), language=True)) == {"by_name"}
+
+
+def test_what_tasks_evaluate_means_the_same_in_every_session() -> None:
+    plan = a_plan("tasks", "tasks")
+    assert refused(plan, zone="Europe/Berlin", language=True) == {}
+    joined = a_plan("tasks", "tasks", strategy=Strategy.MERGE)  # Spark evaluates after all
+    assert set(refused(joined, zone="Europe/Berlin", language=True)) == {"by_day", "by_name"}
 
 
 @pytest.mark.parametrize("told", ["Europe/Berlin", None])

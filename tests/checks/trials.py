@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +67,20 @@ Entry = tuple[Any, ...]
 
 @dataclass
 class Condition:
-    """A predicate, as SQL and as Python; `native` says whether it is on the allow-list."""
+    """A predicate, as SQL and as Python."""
 
     sql: str
     holds: Callable[[Row], bool]
+
+
+@dataclass
+class Computed:
+    """A column of an entry that is an expression, as SQL and as Python."""
+
+    sql: str
+    kind: str
+    value: Callable[[Any], Any]
+    of_null: Any = None
 
 
 @dataclass
@@ -91,8 +101,13 @@ class IndexTrial:
 class Trial:
     types: dict[str, str]
     primary_key: list[str]
-    rows: list[Row]
+    rows: list[Row]  # with the values of computed columns, which tables do not hold
     indexes: list[IndexTrial]
+    computed: dict[str, Computed] = field(default_factory=dict)
+
+    @property
+    def all_types(self) -> dict[str, str]:
+        return self.types | {name: column.kind for name, column in self.computed.items()}
 
 
 def canonical(value: Any) -> Any:
@@ -248,14 +263,72 @@ def trials(draw: st.DrawFn) -> Trial:
     }
     primary_key = ["trial", *names[:key_size]]
     each = [draw(rows_of_trial(number, types, primary_key)) for number in range(TRIALS_PER_TABLE)]
-    indexes = []
+    trial = Trial(types, primary_key, [row for rows in each for row in rows], [])
+    trial.computed = draw(computed_columns(names, types))
+    for name, column in trial.computed.items():
+        source = name.removeprefix("of ")
+        for row in {id(row): row for row in trial.rows}.values():
+            row[name] = column.of_null if row[source] is None else column.value(row[source])
     for number in range(draw(st.integers(1, 3))):
         index = draw(index_trials(f"i{number}", names, types, primary_key))
+        if trial.computed and draw(st.booleans()):
+            index.key.append(draw(st.sampled_from([*trial.computed])))
         for rows in each:
             expected = expected_entries(Trial(types, primary_key, rows, []), index)
-            index.entries += draw(damaged(index, expected, types, primary_key))
-        indexes.append(index)
-    return Trial(types, primary_key, [row for rows in each for row in rows], indexes)
+            index.entries += draw(damaged(index, expected, trial.all_types, primary_key))
+        trial.indexes.append(index)
+    return trial
+
+
+COMPUTED = {
+    "string": [
+        Computed("lower({})", "string", str.lower),
+        Computed("substring(concat({}, '-x'), -3, 2)", "string", lambda v: f"{v}-x"[-3:][:2]),
+        Computed("length({})", "int", len),
+        Computed(
+            "CASE WHEN {} LIKE '%a%' THEN 'has' ELSE trim({}) END",
+            "string",
+            lambda v: "has" if "a" in v else v.strip(" "),
+        ),
+        Computed("reverse({})", "string", lambda v: v[::-1]),  # which only Spark evaluates
+    ],
+    "bigint": [
+        Computed("{} % 3", "bigint", lambda v: abs(v) % 3 * (1 if v > 0 else -1)),
+        Computed("CAST({} AS string)", "string", str),
+    ],
+    "int": [
+        Computed(
+            "coalesce({} div 2, 0)", "bigint", lambda v: abs(v) // 2 * (1 if v > 0 else -1), 0
+        ),
+        Computed("CAST({} AS bigint) + 1", "bigint", lambda v: v + 1),
+    ],
+    "date": [Computed("year({}) * 100 + month({})", "int", lambda v: v.year * 100 + v.month)],
+    "timestamp": [
+        Computed("to_date({})", "date", lambda v: v.date()),
+        Computed(
+            "date_trunc('hour', {})",
+            "timestamp",
+            lambda v: v.replace(minute=0, second=0, microsecond=0),
+        ),
+    ],
+}
+
+
+@st.composite
+def computed_columns(
+    draw: st.DrawFn, names: list[str], types: dict[str, str]
+) -> dict[str, Computed]:
+    """One or no expression, of a column that has one."""
+    able = [name for name in names if types[name] in COMPUTED]
+    if not able or draw(st.integers(0, 2)) == 0:
+        return {}
+    name = draw(st.sampled_from(able))
+    column = draw(st.sampled_from(COMPUTED[types[name]]))
+    return {f"of {name}": replace(column, sql=column.sql.replace("{}", _quoted(name)))}
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 @st.composite
@@ -298,15 +371,19 @@ def index_trials(
 @st.composite
 def conditions(draw: st.DrawFn, names: list[str], types: dict[str, str]) -> Condition:
     column = draw(st.sampled_from(names))
-    quoted = "`" + column.replace("`", "``") + "`"
+    quoted = _quoted(column)
     if types[column] == "string":
         return draw(
             st.sampled_from(
                 [
                     Condition(f"{quoted} > 'A'", lambda r: (r[column] or "") > "A"),
                     Condition(
-                        f"lower({quoted}) = 'a'",  # not on the allow-list: Spark evaluates it
+                        f"lower({quoted}) = 'a'",
                         lambda r: r[column] is not None and r[column].lower() == "a",
+                    ),
+                    Condition(
+                        f"soundex({quoted}) = 'A000'",  # which only Spark evaluates
+                        lambda r: r[column] is not None and r[column] in ("a", "A"),
                     ),
                     Condition(
                         f"NOT ({quoted} IN ('a', 'b') OR {quoted} IS NULL)",
@@ -317,6 +394,11 @@ def conditions(draw: st.DrawFn, names: list[str], types: dict[str, str]) -> Cond
         )
     if types[column] in ("tinyint", "smallint", "int", "bigint"):
         return Condition(f"{quoted} >= 0", lambda r: r[column] is not None and r[column] >= 0)
+    if types[column] == "date":
+        return Condition(
+            f"year({quoted}) BETWEEN 1990 AND 2010",
+            lambda r: r[column] is not None and 1990 <= r[column].year <= 2010,
+        )
     return Condition(f"{quoted} IS NOT NULL", lambda r: r[column] is not None)
 
 
@@ -366,9 +448,10 @@ def write_trials(batch: list[Trial], directory: Path) -> Path:
         indexes = {}
         for index in trial.indexes:
             columns = index.columns(trial.primary_key)
-            write_files(directory / f"{name}__{index.name}", columns, trial.types, index.entries)
+            relation = directory / f"{name}__{index.name}"
+            write_files(relation, columns, trial.all_types, index.entries)
             indexes[index.name] = {
-                "columns": index.key,
+                "columns": [_indexed(trial, column) for column in index.key],
                 "storing": index.stored,
                 "unique": index.unique,
                 "nulls": "skip" if index.skip_nulls else "keep",
@@ -383,6 +466,12 @@ def write_trials(batch: list[Trial], directory: Path) -> Path:
     catalog = directory / "scrub.yaml"
     catalog.write_text(json.dumps({"version": 1, "stores": stores, "tables": tables}))
     return catalog
+
+
+def _indexed(trial: Trial, column: str) -> Any:
+    if column not in trial.computed:
+        return column
+    return {"expr": trial.computed[column].sql, "as": column}
 
 
 def _tuples(trial: Trial) -> list[Entry]:

@@ -84,7 +84,9 @@ def parquet_orders(place: Place) -> None:
     place.write_parquet("files/orders__by_lower", pa.Table.from_pylist(lower))
     described = orders.described("files")
     described["indexes"]["by_lower"] = {
-        "columns": [{"expr": "lower(email)", "as": "email_lower", "type": "string"}]
+        "columns": [
+            {"expr": "lower(reverse(reverse(email)))", "as": "email_lower", "type": "string"}
+        ]
     }
     place.write_catalog(FILES, {"orders": described})
 

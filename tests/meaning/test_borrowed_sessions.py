@@ -20,7 +20,7 @@ from scrub.app.repairing.repair import execute_repair
 from scrub.app.selftest_and_demo.selftest import run_selftest
 from scrub.catalog import load_catalog
 from scrub.model.repair import RepairRequest
-from scrub.model.request import CheckRequest
+from scrub.model.request import CheckRequest, Engine
 from scrub.model.result import Status
 from scrub.spark.time_zone import SETTING, in_time_zone
 from scrub.stores.open import open_store
@@ -168,12 +168,30 @@ def test_what_depends_on_a_zone_that_cannot_be_had_is_incomplete_by_name(
     write_events(tmp_path)
     catalog = event_catalog(tmp_path)
     monkeypatch.setattr(notebook, "_jsparkSession", Forbidding(notebook._jsparkSession))
-    result = check("events", catalog=catalog, spark=notebook)
+    request = CheckRequest(catalog=catalog, tables=("events",), engine=Engine.SQL)
+    result = run_check(request, spark=notebook)
     outcomes = {outcome.index: outcome for outcome in result.outcomes}
     assert outcomes["by_name"].status is Status.CLEAN
     assert outcomes["by_day"].status is Status.INCOMPLETE
     assert "UTC in the catalog and Europe/Berlin" in (outcomes["by_day"].reason or "")
     assert f"set {SETTING} to UTC" in (outcomes["by_day"].reason or "")
+
+
+def test_tasks_evaluate_in_the_catalog_s_zone_whatever_the_session_s(
+    tmp_path: Path, notebook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where so much differs that Spark has to name it, its session must mean the same."""
+    write_events(tmp_path)
+    catalog = event_catalog(tmp_path)
+    monkeypatch.setattr(notebook, "_jsparkSession", Forbidding(notebook._jsparkSession))
+    assert check("events", catalog=catalog, spark=notebook).status is Status.CLEAN
+    of_berlin = by_day(events(moments(60)), BERLIN)
+    write_deltalake(str(tmp_path / "events__by_day"), of_berlin, mode="overwrite")
+    result = check("events", catalog=catalog, spark=notebook)
+    outcomes = {outcome.index: outcome for outcome in result.outcomes}
+    assert outcomes["by_name"].status is Status.CLEAN
+    assert "UTC in the catalog and Europe/Berlin" in (outcomes["by_day"].reason or "")
+    assert (outcomes["by_day"].defects, outcomes["by_day"].status) == (0, Status.INCOMPLETE)
 
 
 def test_a_session_of_another_thread_is_borrowed_too(tmp_path: Path, spark: Any) -> None:

@@ -67,6 +67,7 @@ class Preparation:
     errors: tuple[ScrubError, ...] = ()  # what kept tables from being looked at
     place: Place | None = None  # where the tasks of the last plan run
     seconds_before: float = 0.0  # that Spark took to start until the place was decided
+    only_spark: dict[str, str] = field(default_factory=dict)  # tables that tasks cannot evaluate
 
     def session(self) -> "SparkSession":
         few = self.rows is not None and self.rows <= _FEW_ROWS
@@ -101,6 +102,7 @@ class Preparation:
             pins.whole,
             pins.pairs,
             pins.constraints,
+            self.only_spark,
         )
 
     def explained(self) -> CheckPlan:
@@ -179,14 +181,21 @@ class Preparation:
         return any(own_indexes(table, self.request) for table in self.tables)
 
     def _run(self, plan: CheckPlan, job_size: "JobSize | None") -> "_Found":
-        """Carry out the plan, or the one without native scans if the canary says no."""
-        found = _Found(plan)
-        with ExitStack() as running:
-            run_part = None
-            if plan.tables:
-                run_part = self._start(found, job_size, running)
-            self._run_parts(found, run_part)
-        return found
+        """Carry out the plan, or one without native scans of what tasks turn out not to read."""
+        from checks.only_spark import OnlySpark
+
+        while True:
+            found = _Found(plan)
+            try:
+                with ExitStack() as running:
+                    run_part = None
+                    if plan.tables:
+                        run_part = self._start(found, job_size, running)
+                    self._run_parts(found, run_part)
+                return found
+            except OnlySpark as error:
+                self.only_spark[error.table] = error.reason
+                plan = self.plan()
 
     def _start(
         self, found: "_Found", job_size: "JobSize | None", running: ExitStack

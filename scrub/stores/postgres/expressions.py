@@ -36,16 +36,17 @@ def to_sql(node: Node, value_of: ValueOf) -> str:
             compared = f"OPERATOR(pg_catalog.{operator})"
             return f"({to_sql(left, value_of)}{collate} {compared} {to_sql(right, value_of)})"
         case IsNull(term=term):
-            return f"({value_of(term)} IS NULL)"
+            return f"({to_sql(term, value_of)} IS NULL)"
         case IsIn(term=term, values=values):
-            listed = ", ".join(_typed(value, term.type) for value in values)
-            return f"({value_of(term)} OPERATOR(pg_catalog.=) ANY (ARRAY[{listed}]))"
+            listed = ", ".join(_typed(value, node_type(term)) for value in values)
+            return f"({to_sql(term, value_of)} OPERATOR(pg_catalog.=) ANY (ARRAY[{listed}]))"
         case Not(operand=operand):
             return f"(NOT {to_sql(operand, value_of)})"
         case And(operands=operands):
             return "(" + " AND ".join(to_sql(part, value_of) for part in operands) + ")"
         case Or(operands=operands):
             return "(" + " OR ".join(to_sql(part, value_of) for part in operands) + ")"
+    raise AssertionError(f"only Spark, or tasks, evaluate {node}")
 
 
 def _typed(value: LiteralValue, literal_type: ColumnType) -> str:
