@@ -3,6 +3,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pyspark
@@ -30,6 +31,9 @@ OF_FEW_ROWS = {
 FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 """Beside `spark.driver.extraJavaOptions`, which are the user's."""
+_DAEMON = "spark.python.daemon.module"
+OUR_DAEMON = "checks.worker_daemon"
+"""What workers are forked from, where they surely have the modules that we have."""
 _EXECUTORS_JAVA_OPTIONS = "spark.executor.defaultJavaOptions"
 _NO_LANGUAGE = ("-Duser.language=en", "-Duser.country=US", "-Duser.variant=")
 """Letters are cased, and ORC's clocks read, as the catalog says, not as the machine is set up."""
@@ -43,8 +47,11 @@ def defaults(options: SparkOptions, few_rows: bool, time_zone: str = UTC) -> dic
         return {k: v for k, v in _OWN_SESSION.items() if k.startswith("spark.sql")}
     if _has_conf_files():
         return dict(_OWN_SESSION)
+    workers = {_DAEMON: OUR_DAEMON} if _is_local(options) and _is_our_python() else {}
     meaning = [*_NO_LANGUAGE, f"-Duser.timezone={time_zone}"]
-    return _OWN_SESSION | {
+    return {
+        **_OWN_SESSION,
+        **workers,
         JAVA_OPTIONS: " ".join([*_java_options(options, few_rows), *meaning]),
         _EXECUTORS_JAVA_OPTIONS: " ".join(meaning),
     }
@@ -67,3 +74,8 @@ def _is_local(options: SparkOptions) -> bool:
     """Whether Spark runs in this process only."""
     master = options.master or dict(options.conf).get("spark.master", "local[*]")
     return LOCAL.fullmatch(master) is not None
+
+
+def _is_our_python() -> bool:
+    """Whether tasks run in the same Python as this process."""
+    return os.environ.get("PYSPARK_PYTHON", sys.executable) == sys.executable
