@@ -29,6 +29,18 @@ OF_FEW_ROWS = {
 }
 """Compiling a plan takes longer than interpreting it for some thousands of rows."""
 FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
+_LATER = 20
+SECOND_COMPILER_LATER = (
+    f"-XX:Tier4InvocationThreshold={_LATER * 5_000}",
+    f"-XX:Tier4MinInvocationThreshold={_LATER * 600}",
+    f"-XX:Tier4CompileThreshold={_LATER * 15_000}",
+    f"-XX:Tier4BackEdgeThreshold={_LATER * 40_000}",
+)
+"""Multiples of Java's own thresholds: only what runs through rows is compiled a second time.
+
+A command ends before the rest would have paid. At Java's thresholds, compiling takes three seconds
+of CPU of a check whose tasks run in Python; one that Spark SQL does is as fast either way.
+"""
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 """Beside `spark.driver.extraJavaOptions`, which are the user's."""
 _DAEMON = "spark.python.daemon.module"
@@ -59,8 +71,8 @@ def defaults(options: SparkOptions, few_rows: bool, time_zone: str = UTC) -> dic
 
 def _java_options(options: SparkOptions, few_rows: bool) -> list[str]:
     java = using_archive()
-    if few_rows and options.short_lived and _is_local(options):
-        java.append(FIRST_COMPILER_ONLY)  # later sessions of a process have the same JVM
+    if options.short_lived and _is_local(options):  # later sessions of a process have the same JVM
+        java += [FIRST_COMPILER_ONLY] if few_rows else SECOND_COMPILER_LATER
     return java
 
 

@@ -8,7 +8,13 @@ import pytest
 
 from scrub.model.request import SparkOptions
 from scrub.spark import class_archive
-from scrub.spark.session_settings import FIRST_COMPILER_ONLY, JAVA_OPTIONS, OUR_DAEMON, defaults
+from scrub.spark.session_settings import (
+    FIRST_COMPILER_ONLY,
+    JAVA_OPTIONS,
+    OUR_DAEMON,
+    SECOND_COMPILER_LATER,
+    defaults,
+)
 
 ONE_COMMAND = SparkOptions(short_lived=True)
 
@@ -32,7 +38,7 @@ def keep(archives: Path, content: bytes) -> Path:
 
 @pytest.mark.usefixtures("archives")
 def test_without_an_archive_the_jvm_is_told_only_what_expressions_mean() -> None:
-    settings = defaults(ONE_COMMAND, few_rows=False, time_zone="Asia/Kathmandu")
+    settings = defaults(SparkOptions(), few_rows=False, time_zone="Asia/Kathmandu")
     for whose in ("driver", "executor"):
         assert settings[f"spark.{whose}.defaultJavaOptions"].split() == [
             "-Duser.language=en",
@@ -56,6 +62,14 @@ def test_a_jvm_that_ends_with_a_small_check_does_without_its_second_compiler() -
         for options in (ONE_COMMAND, SparkOptions()):
             java = defaults(options, few_rows).get(JAVA_OPTIONS, "")
             assert (FIRST_COMPILER_ONLY in java) is (few_rows and options.short_lived)
+
+
+@pytest.mark.usefixtures("archives")
+def test_a_jvm_of_one_command_compiles_a_second_time_only_what_runs_very_often() -> None:
+    later = " ".join(SECOND_COMPILER_LATER)
+    assert later in defaults(ONE_COMMAND, few_rows=False)[JAVA_OPTIONS]
+    assert later not in defaults(ONE_COMMAND, few_rows=True)[JAVA_OPTIONS]
+    assert later not in defaults(SparkOptions(), few_rows=False)[JAVA_OPTIONS]
 
 
 @pytest.mark.parametrize("name", ["SPARK_HOME", "SPARK_CONF_DIR"])
