@@ -13,8 +13,8 @@ from typing import NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from scrub import __version__
-from scrub.cli import interrupts, unused_libraries
+from scrub import __version__, unused_libraries
+from scrub.cli import interrupts
 from scrub.cli.groups import Group
 from scrub.errors import ScrubError
 from scrub.redaction import redacted

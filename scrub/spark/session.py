@@ -68,6 +68,8 @@ def existing_session() -> SparkSession | None:
 
 def _stop(session: SparkSession) -> None:
     """Stop a session. If its JVM has ended, make PySpark forget it."""
+    if not is_connect(session):
+        _leave_accumulators(session.sparkContext)
     with suppress_end():
         session.stop()
     if not is_connect(session) and has_ended():
@@ -75,6 +77,13 @@ def _stop(session: SparkSession) -> None:
             session.sparkContext.stop()  # the first time it had only found out
         SparkContext._gateway = SparkContext._jvm = None
         SparkSession._instantiatedSession = None
+
+
+def _leave_accumulators(context: Any) -> None:
+    """End the server of accumulators, which takes a second, without waiting for it."""
+    server, context._accumulatorServer = context._accumulatorServer, None
+    if server is not None:
+        threading.Thread(target=_quietly, args=(server.shutdown,), daemon=True).start()
 
 
 def stop_jobs() -> None:

@@ -3,6 +3,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pyspark
@@ -28,8 +29,23 @@ OF_FEW_ROWS = {
 }
 """Compiling a plan takes longer than interpreting it for some thousands of rows."""
 FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
+_LATER = 20
+SECOND_COMPILER_LATER = (
+    f"-XX:Tier4InvocationThreshold={_LATER * 5_000}",
+    f"-XX:Tier4MinInvocationThreshold={_LATER * 600}",
+    f"-XX:Tier4CompileThreshold={_LATER * 15_000}",
+    f"-XX:Tier4BackEdgeThreshold={_LATER * 40_000}",
+)
+"""Multiples of Java's own thresholds: only what runs through rows is compiled a second time.
+
+A command ends before the rest would have paid. At Java's thresholds, compiling takes three seconds
+of CPU of a check whose tasks run in Python; one that Spark SQL does is as fast either way.
+"""
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 """Beside `spark.driver.extraJavaOptions`, which are the user's."""
+_DAEMON = "spark.python.daemon.module"
+OUR_DAEMON = "checks.worker_daemon"
+"""What workers are forked from, where they surely have the modules that we have."""
 _EXECUTORS_JAVA_OPTIONS = "spark.executor.defaultJavaOptions"
 _NO_LANGUAGE = ("-Duser.language=en", "-Duser.country=US", "-Duser.variant=")
 """Letters are cased, and ORC's clocks read, as the catalog says, not as the machine is set up."""
@@ -43,8 +59,11 @@ def defaults(options: SparkOptions, few_rows: bool, time_zone: str = UTC) -> dic
         return {k: v for k, v in _OWN_SESSION.items() if k.startswith("spark.sql")}
     if _has_conf_files():
         return dict(_OWN_SESSION)
+    workers = {_DAEMON: OUR_DAEMON} if _is_local(options) and _is_our_python() else {}
     meaning = [*_NO_LANGUAGE, f"-Duser.timezone={time_zone}"]
-    return _OWN_SESSION | {
+    return {
+        **_OWN_SESSION,
+        **workers,
         JAVA_OPTIONS: " ".join([*_java_options(options, few_rows), *meaning]),
         _EXECUTORS_JAVA_OPTIONS: " ".join(meaning),
     }
@@ -52,8 +71,8 @@ def defaults(options: SparkOptions, few_rows: bool, time_zone: str = UTC) -> dic
 
 def _java_options(options: SparkOptions, few_rows: bool) -> list[str]:
     java = using_archive()
-    if few_rows and options.short_lived and _is_local(options):
-        java.append(FIRST_COMPILER_ONLY)  # later sessions of a process have the same JVM
+    if options.short_lived and _is_local(options):  # later sessions of a process have the same JVM
+        java += [FIRST_COMPILER_ONLY] if few_rows else SECOND_COMPILER_LATER
     return java
 
 
@@ -67,3 +86,8 @@ def _is_local(options: SparkOptions) -> bool:
     """Whether Spark runs in this process only."""
     master = options.master or dict(options.conf).get("spark.master", "local[*]")
     return LOCAL.fullmatch(master) is not None
+
+
+def _is_our_python() -> bool:
+    """Whether tasks run in the same Python as this process."""
+    return os.environ.get("PYSPARK_PYTHON", sys.executable) == sys.executable

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a session of our own is started with."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from scrub.model.request import SparkOptions
 from scrub.spark import class_archive
-from scrub.spark.session_settings import FIRST_COMPILER_ONLY, JAVA_OPTIONS, defaults
+from scrub.spark.session_settings import (
+    FIRST_COMPILER_ONLY,
+    JAVA_OPTIONS,
+    OUR_DAEMON,
+    SECOND_COMPILER_LATER,
+    defaults,
+)
 
 ONE_COMMAND = SparkOptions(short_lived=True)
 
@@ -31,7 +38,7 @@ def keep(archives: Path, content: bytes) -> Path:
 
 @pytest.mark.usefixtures("archives")
 def test_without_an_archive_the_jvm_is_told_only_what_expressions_mean() -> None:
-    settings = defaults(ONE_COMMAND, few_rows=False, time_zone="Asia/Kathmandu")
+    settings = defaults(SparkOptions(), few_rows=False, time_zone="Asia/Kathmandu")
     for whose in ("driver", "executor"):
         assert settings[f"spark.{whose}.defaultJavaOptions"].split() == [
             "-Duser.language=en",
@@ -57,6 +64,14 @@ def test_a_jvm_that_ends_with_a_small_check_does_without_its_second_compiler() -
             assert (FIRST_COMPILER_ONLY in java) is (few_rows and options.short_lived)
 
 
+@pytest.mark.usefixtures("archives")
+def test_a_jvm_of_one_command_compiles_a_second_time_only_what_runs_very_often() -> None:
+    later = " ".join(SECOND_COMPILER_LATER)
+    assert later in defaults(ONE_COMMAND, few_rows=False)[JAVA_OPTIONS]
+    assert later not in defaults(ONE_COMMAND, few_rows=True)[JAVA_OPTIONS]
+    assert later not in defaults(SparkOptions(), few_rows=False)[JAVA_OPTIONS]
+
+
 @pytest.mark.parametrize("name", ["SPARK_HOME", "SPARK_CONF_DIR"])
 def test_options_that_files_of_an_administrator_may_name_are_not_replaced(
     name: str, archives: Path, monkeypatch: pytest.MonkeyPatch
@@ -80,7 +95,7 @@ def test_what_others_have_started_is_left_as_it_is(
 @pytest.mark.usefixtures("archives")
 @pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "spark://there:7077", "yarn"])
 def test_a_cluster_has_its_usual_settings_for_few_rows_too(master: str) -> None:
-    usual = defaults(SparkOptions(), few_rows=False)
+    usual = defaults(SparkOptions(master=master), few_rows=False)
     assert defaults(SparkOptions(master=master, short_lived=True), True) == usual
     configured = SparkOptions(conf=(("spark.master", master),), short_lived=True)
     assert defaults(configured, True) == usual
@@ -105,3 +120,24 @@ def test_archives_of_other_versions_go_with_the_first_of_this_one(archives: Path
     assert class_archive.using_archive() == []
     kept = keep(archives, b"classes")
     assert list(archives.iterdir()) == [kept]
+
+
+DAEMON = "spark.python.daemon.module"
+
+
+@pytest.mark.usefixtures("archives")
+def test_workers_are_forked_from_what_has_our_modules_only_where_they_surely_have_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    assert defaults(ONE_COMMAND, few_rows=False)[DAEMON] == OUR_DAEMON
+    assert find_spec(OUR_DAEMON) is not None
+    for options in (
+        SparkOptions(master="local-cluster[2,1,1024]"),
+        SparkOptions(master="spark://there:7077"),
+        SparkOptions(conf=(("spark.master", "yarn"),)),
+        SparkOptions(remote="sc://there"),
+    ):
+        assert DAEMON not in defaults(options, few_rows=False)
+    monkeypatch.setenv("PYSPARK_PYTHON", "/another/python")
+    assert DAEMON not in defaults(ONE_COMMAND, few_rows=False)

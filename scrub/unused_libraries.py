@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a command from importing libraries that it does not use, which takes a third of a second.
+"""Keeps a process from importing libraries that it does not use, which takes a third of a second.
 
 pyarrow looks for pandas when it makes its first array, and numba for SciPy when it loads its first
 loop, in case somebody passes them what is of these. Only PySpark and Great Expectations do.
@@ -18,20 +18,23 @@ _USERS = ("pyspark", "great_expectations")
 class _Absent(MetaPathFinder):
     """Says that they are not installed, until somebody comes who uses them."""
 
+    def __init__(self, users: Sequence[str]) -> None:
+        self.users = users
+
     def find_spec(
         self,
         fullname: str,
         path: Sequence[str] | None = None,  # noqa: ARG002
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        if fullname in _USERS and self in sys.meta_path:
+        if fullname in self.users and self in sys.meta_path:
             sys.meta_path.remove(self)
         if fullname in _UNUSED and self in sys.meta_path:
             raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
         return None
 
 
-def leave_out() -> None:
-    """For the process of a command: whoever imports scrub may use these libraries with pyarrow."""
-    if not any(name in sys.modules for name in _USERS):
-        sys.meta_path.insert(0, _Absent())
+def leave_out(users: Sequence[str] = _USERS) -> None:
+    """For a process of our own: whoever imports scrub may use these libraries with pyarrow."""
+    if not any(name in sys.modules for name in users):
+        sys.meta_path.insert(0, _Absent(users))
