@@ -2,21 +2,11 @@
 """The first state of a stream."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scrub.model.stream.coverage import MustCover
-from scrub.model.stream.heard import Heard
-from scrub.model.stream.state import StreamIdentity, StreamState
+from scrub.model.stream.state import Start, StreamIdentity, StreamState
 from scrub.model.stream.vnodes import Vnode
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """Where a source begins: what it will not report, snapshots have to show."""
-
-    heard: Heard
-    resume: str
-    before: MustCover  # everything before the first change that the source will report
 
 
 def first_state(

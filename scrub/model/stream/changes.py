@@ -20,7 +20,7 @@ ONE_PARTITION = ""
 """The name of the partition of a source that has only one."""
 
 
-class _Unchanged:
+class Unchanged:
     """A value that the source left out because the update did not change it."""
 
     __slots__ = ()
@@ -32,7 +32,7 @@ class _Unchanged:
         return "UNCHANGED"  # one object in every process
 
 
-UNCHANGED = _Unchanged()
+UNCHANGED = Unchanged()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

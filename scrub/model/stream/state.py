@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from scrub.errors import ScrubError
 from scrub.model.stream.changes import Positions
+from scrub.model.stream.coverage import MustCover
 from scrub.model.stream.heard import Heard, InOrder
 from scrub.model.stream.vnodes import Vnode
 
@@ -20,6 +21,15 @@ class StreamIdentity:
     table: str
     source: str
     index: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where a source begins: what it will not report, snapshots have to show."""
+
+    heard: Heard
+    resume: str
+    before: MustCover  # everything before the first change that the source will report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from repair.streaming.beginning import Start, first_state
+from repair.streaming.beginning import first_state
 from repair.streaming.cutting import cut
 from scrub.model.stream.changes import Change, Changes, Values
 from scrub.model.stream.coverage import NOTHING, HistorySnapshot
 from scrub.model.stream.epochs import Part
 from scrub.model.stream.heard import Heard, InOrder
 from scrub.model.stream.keys import Key
-from scrub.model.stream.state import StreamIdentity, StreamState
+from scrub.model.stream.state import Start, StreamIdentity, StreamState
 
 IDENTITY = StreamIdentity(table="t", source="s", index="i")
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from repair.streaming.beginning import Start, first_state
+from repair.streaming.beginning import first_state
 from repair.streaming.cutting import cut
 from repair.streaming.running import Pace, StreamRun
 from scrub.model.stream.changes import UNCHANGED, Change, Changes, Position
@@ -15,7 +15,7 @@ from scrub.model.stream.coverage import Coverage, HistorySnapshot, MustCover
 from scrub.model.stream.epochs import Epoch, Part, WantedPart
 from scrub.model.stream.heard import InOrder, OutOfOrder
 from scrub.model.stream.keys import Key
-from scrub.model.stream.state import StreamIdentity, StreamState
+from scrub.model.stream.state import Start, StreamIdentity, StreamState
 from scrub.stores.streaming import TakenOver
 from tests.repair.streaming.model_upstream import Row, Rows, Upstream
 
