@@ -46,9 +46,10 @@ def prepare(*, on_progress: ProgressListener = ignore_progress) -> Prepared:
 
 
 def compile_loops() -> None:
-    """Compiled loops are kept beside their modules, which compile when they are imported."""
+    """Compiled loops are kept beside their modules, or in the user's cache directory."""
     for module in _COMPILED:
         importlib.import_module(module)
+    importlib.import_module("scrub.codec.compiling.functions").compile_loops()
 
 
 def gather_classes() -> Prepared:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scrub.codec.kv import field
 from scrub.codec.kv.batches import HELD_ROOM, PAIR_ROOM, appended, batch_of, binary_of, room_for
-from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating
+from scrub.codec.kv.compiled import Numbers, Octets, Offsets, loop
 from scrub.codec.kv.doubt import is_doubtful, judge_nulls, judge_values, tells_two_rows
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.held_rows import Room, forget
@@ -87,7 +87,7 @@ def entries(layout: Layout, wanted: Sequence[int], keys: pa.Array, values: pa.Ar
     )
 
 
-@allocating
+@loop
 def _entries(
     batch: Batch, wanted: Offsets, tables: Tables, room: Room
 ) -> tuple[Numbers, Numbers, Numbers, Octets, Octets, Octets, Numbers, bool]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from scrub.codec.kv import field
 from scrub.codec.kv.batches import HELD_ROOM, PAIR_ROOM, batch_of, grown, room_for
-from scrub.codec.kv.compiled import Cube, Numbers, Octets, Offsets, allocating, inlined
+from scrub.codec.kv.compiled import Cube, Numbers, Octets, Offsets, inlined, loop
 from scrub.codec.kv.doubt import judge_values
 from scrub.codec.kv.held_rows import Room, forget, keep
 from scrub.codec.kv.layouts import Layout, Tables
@@ -56,7 +56,7 @@ def _is_suspect(spans: Numbers) -> bool:
     return suspect
 
 
-@allocating
+@loop
 def _whole_rows(
     batch: Batch, primary: int, tables: Tables, room: Room
 ) -> tuple[Octets, Cube, Offsets, int, bool]:
