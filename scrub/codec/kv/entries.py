@@ -24,7 +24,7 @@ from scrub.codec.kv.pair_writing import (
     put_row_key,
     put_row_key_of_value,
 )
-from scrub.codec.kv.pairs import FINE, INVALID, MISSING, UNEXPECTED, Batch, examine
+from scrub.codec.kv.pairs import FINE, INVALID, MISSING, UNEXPECTED, Batch, examined
 from scrub.codec.kv.row_keys import primary_of, tells_row
 from scrub.codec.kv.row_pairs import FAMILIES_KEPT, is_partial, is_same_row, row_length
 from scrub.codec.kv.sides import ACTUAL, DOUBTFUL, EXPECTED, OTHERWISE, PARTIAL
@@ -120,7 +120,7 @@ def _entries(
             lost, seen = lost or crowded, 0
             forget(spans)
         goes_on = False
-        verdict, index, family, in_value, after = examine(batch, pair, used, tables, room)
+        verdict, index, family, in_value, after = examined(batch, pair, used, tables, room)
         if verdict != FINE:
             bad = noted(bad, bad_count, pair, verdict, index, fault, in_value)
             bad_count += 1

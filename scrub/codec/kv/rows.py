@@ -14,7 +14,7 @@ from scrub.codec.kv.held_rows import Room, Row, forget, keep
 from scrub.codec.kv.judging import BadPair, bad_pair, noted
 from scrub.codec.kv.layouts import Layout, Tables, families_of
 from scrub.codec.kv.pair_writing import put_checksum, put_index_key, put_payload
-from scrub.codec.kv.pairs import FINE, INVALID, UNEXPECTED, Batch, examine
+from scrub.codec.kv.pairs import FINE, INVALID, UNEXPECTED, Batch, examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _decode(batch: Batch, wanted: int, tables: Tables, room: Room) -> tuple[Octe
     at = 0
     for pair in range(pairs):
         forget(spans)
-        verdict, index, _, in_value, _ = examine(batch, pair, 0, tables, room)
+        verdict, index, _, in_value, _ = examined(batch, pair, 0, tables, room)
         if verdict != FINE:
             bad = noted(bad, bad_count, pair, verdict, index, room.fault, in_value)
             bad_count += 1
