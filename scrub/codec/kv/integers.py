@@ -59,7 +59,14 @@ def get_big_endian(data: Octets, at: int, count: int) -> Word:
 
 @inlined
 def copy_octets(data: Octets, begin: int, end: int, out: Octets, at: int) -> int:
-    # Word by word, since most that is copied is a word or a few bytes.
+    for step in range(end - begin):
+        out[uint64(at) + uint64(step)] = data[uint64(begin) + uint64(step)]
+    return at + end - begin
+
+
+@inlined
+def copy_words(data: Octets, begin: int, end: int, out: Octets, at: int) -> int:
+    """The same for what is mostly one word or two, and seldom less."""
     while begin + 8 <= end:
         at = put_word(get_word(data, begin), out, at)
         begin += 8
