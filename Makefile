@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # A file's tests share what they have set up, so one worker runs them all; long ones come first.
 WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # What is kept on disk is made beforehand, not once for each worker: compiled loops, which take one core
-# two minutes, and the classes that Spark loads, so that each of its many starts is shorter.
+# 20 seconds, and the classes that Spark loads, so that each of its many starts is shorter.
 COMPILE := $(BIN)/python -c 'from scrub.app.prepare import compile_loops; compile_loops()'
 GATHER := $(BIN)/python -c 'from scrub.app.prepare import gather_classes; gather_classes()'
 # Where this variable is set, Python compiles every module anew in each of the hundreds of processes

@@ -8,6 +8,7 @@ from operator import attrgetter
 from benchmarks import cold, constraints
 from benchmarks.backfill import THROTTLE
 from benchmarks.checking import DRIVER_MEMORY
+from benchmarks.compiling import compiling
 from benchmarks.data import DEFECTS
 from benchmarks.line import Line, Target, mebibytes, proportion
 from benchmarks.measurements import HUGE_ROWS, Measurements
@@ -207,5 +208,6 @@ LINES: Mapping[str, Callable[[Measurements], Iterator[Line]]] = {
     "repair": repairs,
     **constraints.LINES,
     **cold.LINES,
+    "compile": compiling,
     "huge": huge,
 }

@@ -17,9 +17,8 @@ from scrub.spark.class_archive import archive_directory, keep_archive, writing_a
 from scrub.spark.session import require_java, spark_session
 from scrub.spark.session_settings import FIRST_COMPILER_ONLY, JAVA_OPTIONS
 
-_COMPILED = (
-    "scrub.codec.digest_sets",
-    "scrub.codec.xxh64",
+_OF_COLUMNS = ("scrub.codec.digest_sets", "scrub.codec.xxh64")
+_OF_PAIRS = (
     "scrub.codec.kv.arrow_columns",
     "scrub.codec.kv.arrow_rows",
     "scrub.codec.kv.batches",
@@ -46,9 +45,19 @@ def prepare(*, on_progress: ProgressListener = ignore_progress) -> Prepared:
 
 
 def compile_loops() -> None:
-    """Compiled loops are kept beside their modules, which compile when they are imported."""
-    for module in _COMPILED:
+    """Compiled loops are kept beside their modules, or in the user's cache directory."""
+    _compile_those_of(*_OF_COLUMNS, *_OF_PAIRS)
+
+
+def compile_column_loops() -> None:
+    """Those that a check of columns uses; only a check of key-value pairs uses others."""
+    _compile_those_of(*_OF_COLUMNS)
+
+
+def _compile_those_of(*modules: str) -> None:
+    for module in modules:
         importlib.import_module(module)
+    importlib.import_module("scrub.codec.compiling.functions").compile_loops()
 
 
 def gather_classes() -> Prepared:

@@ -12,7 +12,7 @@ def prepare() -> None:
     """Make later starts faster: compile loops, and store the classes that Spark loads in one file.
 
     This is optional. Run it once after the installation, for example when you build an image, and
-    again after an upgrade of Java or PySpark. It takes some minutes, and 200 MB in the Python
+    again after an upgrade of Java or PySpark. It takes about a minute, and 200 MB in the Python
     environment.
     """
     from scrub.app.prepare import prepare as prepare_starts

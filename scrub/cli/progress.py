@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Says on standard error how far a run has come.
 
-On a terminal this is one line, which leaves nothing behind. Elsewhere it is a line of plain text
-now and then, so that a log shows that the run is alive and what it does.
+On a terminal this is one line, which leaves nothing behind, except that it may say once why a
+first run takes longer. Elsewhere it is a line of plain text now and then, so that a log shows that
+the run is alive and what it does.
 """
 
 import os
@@ -16,6 +17,7 @@ from typing import TextIO
 from reports.display_width import cut
 from reports.escaping import printable
 from scrub.cli.course import Course
+from scrub.codec.compiling.notice import COMPILING, on_compiling
 from scrub.model.progress import Progress, ProgressListener
 
 _SECONDS_BETWEEN_UPDATES = 0.1
@@ -36,7 +38,8 @@ def shown_progress(stream: TextIO | None = None) -> Iterator[ProgressListener]:
         return
     line = StatusLine(stream)
     try:
-        yield line
+        with on_compiling(lambda: line.say(COMPILING)):
+            yield line
     finally:
         line.close()
 
@@ -110,6 +113,13 @@ class StatusLine:
         with self._lock:
             self._closed = True
             self._show("")
+
+    def say(self, text: str) -> None:
+        """Write a line that stays."""
+        with self._lock:
+            self._show(text)
+            self._stream.write("\n")
+            self._stream.flush()
 
     def _show(self, text: str) -> None:
         # A line that wraps could not be cleared.

@@ -9,16 +9,15 @@ has these digests is stored as its neighbour.
 Where the first digest alone tells keys apart (`scrub.codec.digest.is_told_by_first_digest`), a set
 is made of first digests. Zero marks a free place there too; whether zero itself is in the set
 is said after the last place.
-
-Loops have signatures, so that they are compiled when this module is imported.
 """
 
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit, types, uint64
+from numba import types, uint64
 from numpy.typing import NDArray
 
+from scrub.codec.compiling.functions import inlined, loop
 from scrub.codec.words import Digests, Pairs
 from scrub.codec.xxh64 import Word
 
@@ -47,7 +46,7 @@ def empty_set(keys: int) -> Pairs:
     return np.zeros((1 << max(4, (2 * keys).bit_length()), 2), dtype=np.uint64)
 
 
-@njit(inline="always")
+@inlined(types.uint64(_PAIRS, types.uint64, types.uint64))
 def _place(table: Pairs, first: Word, second: Word) -> Any:
     """Where the key is, or where it would be put."""
     mask = uint64(len(table) - 1)
@@ -60,13 +59,13 @@ def _place(table: Pairs, first: Word, second: Word) -> Any:
         place = (place + uint64(1)) & mask
 
 
-@njit(inline="always")
+@inlined(types.uint64(types.uint64, types.uint64))
 def _stored(first: Word, second: Word) -> Word:
     """The second digest as it is stored: never part of a pair of zeros."""
     return uint64(1) if first == uint64(0) and second == uint64(0) else second
 
 
-@njit(types.void(_NEW_PAIRS, _PAIRS), cache=True, nogil=True)
+@loop(types.void(_NEW_PAIRS, _PAIRS))
 def _fill(table: Pairs, pairs: Pairs) -> None:
     for row in range(len(pairs)):
         first = pairs[row, 0]
@@ -76,7 +75,7 @@ def _fill(table: Pairs, pairs: Pairs) -> None:
         table[place, 1] = second
 
 
-@njit(types.boolean[::1](_PAIRS, _DIGESTS, _DIGESTS), cache=True, nogil=True)
+@loop(types.boolean[::1](_PAIRS, _DIGESTS, _DIGESTS))
 def found(table: Pairs, firsts: Digests, seconds: Digests) -> NDArray[np.bool_]:
     """Which keys are in the set."""
     flags = np.empty(len(firsts), dtype=np.bool_)
@@ -95,7 +94,7 @@ def set_of_firsts(firsts: Digests) -> Digests:
     return table
 
 
-@njit(inline="always")
+@inlined(types.uint64(_DIGESTS, types.uint64))
 def _place_of_first(table: Digests, first: Word) -> Any:
     """Where the digest is, or where it would be put; zero is after the last place."""
     places = uint64(len(table) - 1)
@@ -107,14 +106,14 @@ def _place_of_first(table: Digests, first: Word) -> Any:
     return place
 
 
-@njit(types.void(_NEW_DIGESTS, _DIGESTS), cache=True, nogil=True)
+@loop(types.void(_NEW_DIGESTS, _DIGESTS))
 def _fill_firsts(table: Digests, firsts: Digests) -> None:
     for row in range(len(firsts)):
         place = _place_of_first(table, firsts[row])
         table[place] = firsts[row] if firsts[row] != uint64(0) else uint64(1)
 
 
-@njit(types.boolean[::1](_DIGESTS, _DIGESTS), cache=True, nogil=True)
+@loop(types.boolean[::1](_DIGESTS, _DIGESTS))
 def found_firsts(table: Digests, firsts: Digests) -> NDArray[np.bool_]:
     """Which first digests are in the set."""
     flags = np.empty(len(firsts), dtype=np.bool_)
@@ -124,7 +123,7 @@ def found_firsts(table: Digests, firsts: Digests) -> NDArray[np.bool_]:
     return flags
 
 
-@njit(_NEW_PAIRS(_PAIRS, _PAIRS), cache=True, nogil=True)
+@loop(_NEW_PAIRS(_PAIRS, _PAIRS))
 def lacking(table: Pairs, pairs: Pairs) -> Pairs:
     """The keys that are not in the set."""
     kept = np.empty(pairs.shape, dtype=np.uint64)
@@ -140,13 +139,13 @@ def lacking(table: Pairs, pairs: Pairs) -> Pairs:
     return kept[:number]
 
 
-@njit(inline="always")
+@inlined(types.uint64(types.uint64, types.uint64))
 def _range_of(first: Word, ranges: Word) -> Any:
     """The range of a digest: which of so many equal parts of all numbers it lies in."""
     return ((first >> uint64(32)) * ranges) >> uint64(32)
 
 
-@njit(_NEW_ENDS(_DIGESTS, types.int64), cache=True, nogil=True)
+@loop(_NEW_ENDS(_DIGESTS, types.int64))
 def range_ends(firsts: Digests, ranges: int) -> NDArray[np.int64]:
     """Where the digests of each range end once they are laid out range by range."""
     ends = np.zeros(ranges, dtype=np.int64)
@@ -157,7 +156,7 @@ def range_ends(firsts: Digests, ranges: int) -> NDArray[np.int64]:
     return ends
 
 
-@njit(_NEW_DIGESTS(_DIGESTS, _ENDS), cache=True, nogil=True)
+@loop(_NEW_DIGESTS(_DIGESTS, _ENDS))
 def firsts_by_range(firsts: Digests, ends: NDArray[np.int64]) -> Digests:
     """The first digests, laid out range by range."""
     after = np.empty(len(firsts), dtype=np.uint64)
@@ -169,7 +168,7 @@ def firsts_by_range(firsts: Digests, ends: NDArray[np.int64]) -> Digests:
     return after
 
 
-@njit(_NEW_PAIRS(_DIGESTS, _DIGESTS, _ENDS), cache=True, nogil=True)
+@loop(_NEW_PAIRS(_DIGESTS, _DIGESTS, _ENDS))
 def pairs_by_range(firsts: Digests, seconds: Digests, ends: NDArray[np.int64]) -> Pairs:
     """Both digests, laid out range by range."""
     after = np.empty((len(firsts), 2), dtype=np.uint64)
@@ -187,7 +186,7 @@ def distinct(pairs: Pairs) -> Pairs:
     return _distinct(pairs, empty_set(len(pairs)))
 
 
-@njit(_NEW_PAIRS(_PAIRS, _NEW_PAIRS), cache=True, nogil=True)
+@loop(_NEW_PAIRS(_PAIRS, _NEW_PAIRS))
 def _distinct(pairs: Pairs, table: Pairs) -> Pairs:
     kept = np.empty(pairs.shape, dtype=np.uint64)
     number = 0
@@ -209,11 +208,7 @@ def nothing_recent() -> Recent:
     return np.zeros((_RECENT_PLACES, 3), dtype=np.uint64)
 
 
-@njit(
-    types.UniTuple(_NEW_DIGESTS, 2)(_NEW_PAIRS, _DIGESTS, _DIGESTS, types.int64),
-    cache=True,
-    nogil=True,
-)
+@loop(types.UniTuple(_NEW_DIGESTS, 2)(_NEW_PAIRS, _DIGESTS, _DIGESTS, types.int64))
 def without_recent(
     recent: Recent, firsts: Digests, seconds: Digests, times_max: int
 ) -> tuple[Digests, Digests]:

@@ -10,17 +10,17 @@ of a value.
 `valid` is Arrow's validity bitmap, or empty when the column holds no NULL; `start` is the array's
 offset into its buffers.
 
-Loops have signatures, so that they are compiled when this module is imported, once each: an array
-that may be written to is also one that is only read, and an aligned one may be taken for another.
+Each function has one signature, for which it is compiled: an array that may be written to is also
+one that is only read, and an aligned one may be taken for another.
 """
 
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import boolean, int32, int64, njit, types, uint8, uint64, void
+from numba import boolean, int32, int64, types, uint8, uint64, void
 from numpy.typing import NDArray
 
+from scrub.codec.compiling.functions import inlined, loop
 from scrub.codec.words import PRIMES, Bitmap, Digests
 
 Integers: TypeAlias = NDArray[Any]
@@ -37,18 +37,13 @@ def _read(of: Any) -> Any:
 
 _WORDS, _OUT, _BITS = types.Array(uint64, 1, "C", readonly=True), uint64[::1], _read(uint8)
 
-# Part of every loop that calls it, and never called from Python: without a way in from there, and
-# inlined by LLVM instead of numba, it costs a fraction of the time to compile.
-_inlined = partial(njit, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_loop = partial(njit, cache=True, nogil=True, no_cfunc_wrapper=True)
 
-
-@_inlined
+@inlined(uint64(uint64, int64))
 def _rotate(value: Word, bits: int) -> Word:
     return uint64(uint64(value << uint64(bits)) | uint64(value >> uint64(64 - bits)))
 
 
-@_inlined
+@inlined(uint64(uint64))
 def _avalanche(digest: Word) -> Word:
     digest ^= digest >> uint64(33)
     digest *= PRIME_2
@@ -57,41 +52,42 @@ def _avalanche(digest: Word) -> Word:
     return digest ^ (digest >> uint64(32))
 
 
-@_inlined
+@inlined(uint64(uint64, uint64))
 def _step_64(digest: Word, word: Word) -> Word:
     return _rotate(digest ^ (_rotate(word * PRIME_2, 31) * PRIME_1), 27) * PRIME_1 + PRIME_4
 
 
-@_inlined
+@inlined(uint64(uint64, uint64))
 def _step_32(digest: Word, word: Word) -> Word:
     return _rotate(digest ^ (word * PRIME_1), 23) * PRIME_2 + PRIME_3
 
 
-@_inlined
+@inlined(uint64(uint64, uint64))
 def hash_long(word: Word, seed: Word) -> Word:
     """XXH64 of eight little-endian bytes."""
     return _avalanche(_step_64(seed + PRIME_5 + uint64(8), word))
 
 
-@_inlined
+@inlined(uint64(_BITS, int64, int64))
 def _load(data: Bitmap, at: int, size: int) -> Word:
+    # A place that cannot be negative need not be looked at: all bytes are read in one go.
     word = uint64(0)
-    for byte in range(size):
-        word |= uint64(data[at + byte]) << uint64(8 * byte)
+    for byte in range(uint64(size)):
+        word |= uint64(data[uint64(at) + byte]) << (uint64(8) * byte)
     return word
 
 
-@_inlined
+@inlined(uint64(uint64, uint64))
 def _lane(accumulator: Word, word: Word) -> Word:
     return _rotate(accumulator + word * PRIME_2, 31) * PRIME_1
 
 
-@_inlined
+@inlined(uint64(uint64, uint64))
 def _merge_lane(digest: Word, lane: Word) -> Word:
     return (digest ^ _lane(uint64(0), lane)) * PRIME_1 + PRIME_4
 
 
-@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@inlined(uint64(_BITS, int64, int64, uint64))
 def _hash_stripes(data: Bitmap, begin: int, stripes_end: int, seed: Word) -> Word:
     """The four-lane loop of XXH64 over the 32-byte stripes of a long value."""
     lane_1 = seed + PRIME_1 + PRIME_2
@@ -112,7 +108,7 @@ def _hash_stripes(data: Bitmap, begin: int, stripes_end: int, seed: Word) -> Wor
     return _merge_lane(digest, lane_4)
 
 
-@_inlined
+@inlined(uint64(_BITS, int64, int64, uint64))
 def hash_bytes(data: Bitmap, begin: int, end: int, seed: Word) -> Word:
     """XXH64 of data[begin:end]."""
     at = begin
@@ -135,12 +131,12 @@ def hash_bytes(data: Bitmap, begin: int, end: int, seed: Word) -> Word:
     return _avalanche(digest)
 
 
-@_inlined
+@inlined(boolean(_BITS, int64))
 def _is_valid(valid: Bitmap, position: int) -> bool:
     return (valid[position >> 3] >> (position & 7)) & 1 == 1
 
 
-@_loop(void(_read(int64), int64, _BITS, int64, uint64, uint64, _WORDS, _WORDS, _OUT, _OUT))
+@loop(void(_read(int64), int64, _BITS, int64, uint64, uint64, _WORDS, _WORDS, _OUT, _OUT))
 def fold_words(
     words: Integers,
     stride: int,
@@ -171,7 +167,7 @@ def fold_words(
             second_out[row] = hash_long(word, second[row])
 
 
-@_loop(void(_read(int32), _WORDS, _WORDS, _BITS, int64, uint64, uint64, _WORDS, _WORDS, _OUT, _OUT))
+@loop(void(_read(int32), _WORDS, _WORDS, _BITS, int64, uint64, uint64, _WORDS, _WORDS, _OUT, _OUT))
 def fold_codes(
     codes: Integers,
     first_words: Digests,
@@ -202,7 +198,7 @@ def fold_codes(
             second_out[row] = hash_long(second_words[code], second[row])
 
 
-@_loop(void(_read(int32), _BITS, int64, uint64, _OUT))
+@loop(void(_read(int32), _BITS, int64, uint64, _OUT))
 def hash_strings(offsets: Integers, data: Bitmap, start: int, seed: Word, digests: Digests) -> None:
     """Digest each string or binary of a column."""
     for row in range(len(digests)):
@@ -210,7 +206,7 @@ def hash_strings(offsets: Integers, data: Bitmap, start: int, seed: Word, digest
         digests[row] = hash_bytes(data, begin, end, seed)
 
 
-@_loop(void(_read(int64), int64, uint64, _OUT))
+@loop(void(_read(int64), int64, uint64, _OUT))
 def hash_wide_decimals(words: Integers, start: int, seed: Word, digests: Digests) -> None:
     """Digest each decimal128 as Java's BigInteger.toByteArray: the shortest big-endian form."""
     octets = np.empty(16, dtype=np.uint8)
@@ -227,7 +223,7 @@ def hash_wide_decimals(words: Integers, start: int, seed: Word, digests: Digests
         digests[row] = hash_bytes(octets, begin, 16, seed)
 
 
-@_loop(void(_WORDS, int64, boolean[::1], _WORDS, _WORDS, boolean, uint64[:, ::1]))
+@loop(void(_WORDS, int64, boolean[::1], _WORDS, _WORDS, boolean, uint64[:, ::1]))
 def add_to_buckets(
     placement: Digests,
     shift: int,
@@ -256,7 +252,7 @@ def add_to_buckets(
             sums[bucket, 3] -= second[row]
 
 
-@_loop(boolean[::1](_WORDS, int64, _BITS))
+@loop(boolean[::1](_WORDS, int64, _BITS))
 def rows_in_buckets(placement: Digests, shift: int, wanted: Bitmap) -> NDArray[np.bool_]:
     """Which rows fall into a bucket whose bit is set in `wanted`."""
     chosen = np.empty(len(placement), dtype=np.bool_)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import int64, uint8, uint64
 
 from scrub.codec.kv import kinds, tags
-from scrub.codec.kv.compiled import Fault, Octets, allocating, compiled
+from scrub.codec.kv.compiled import Fault, Octets, allocating, also_loop, compiled
 from scrub.codec.kv.datums import (
     is_composite_scalar,
     put_body_scalar,
@@ -136,6 +136,7 @@ def _read_key_array(
     return at + 1, _put_array(kind, nulls, count, elements, length, out, o)
 
 
+@also_loop
 @compiled
 def elements_of(data: Octets, begin: int, end: int, fault: Fault) -> tuple[int, int, int]:
     """Of a held array: the number of elements, where the bitmap is (or -1) and the elements."""
@@ -255,6 +256,7 @@ def _kind_of_type(number: int) -> int:
     return -1
 
 
+@also_loop
 @allocating
 def skip_tagged(number: int, data: Octets, at: int, end: int, fault: Fault) -> int:
     """The position after a body of a column that is not expected here."""

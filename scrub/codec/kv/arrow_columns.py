@@ -11,7 +11,7 @@ from numba import int64, uint64
 from numpy.typing import NDArray
 
 from scrub.codec.kv import field
-from scrub.codec.kv.compiled import Octets, Offsets, allocating
+from scrub.codec.kv.compiled import Octets, Offsets, loop
 from scrub.codec.kv.decimals import digits_of, put_decimal
 from scrub.codec.kv.integers import put_big_endian
 from scrub.codec.kv.rows import Datums
@@ -95,7 +95,7 @@ def _decimals(array: pa.Array) -> Held:
     return octets, np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]]), ends
 
 
-@allocating
+@loop
 def _hold_decimals(words: Offsets, scale: int) -> tuple[Octets, Offsets]:
     rows = len(words) // 2
     octets = np.empty(32 * rows, dtype=np.uint8)

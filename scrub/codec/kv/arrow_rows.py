@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scrub.codec.arrow_types import arrow_schema_of, to_arrow
 from scrub.codec.kv import field
 from scrub.codec.kv.batches import binary_of, grown
-from scrub.codec.kv.compiled import Octets, Offsets, allocating
+from scrub.codec.kv.compiled import Octets, Offsets, loop
 from scrub.codec.kv.decimals import (
     ZERO,
     digits_of,
@@ -131,7 +131,7 @@ def _bitmap(valid: Mask) -> Any:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-@allocating
+@loop
 def _gathered(held: Octets, begins: Offsets, ends: Offsets) -> tuple[Octets, Offsets]:
     """Datums behind one another, and where each of them ends; NULL has no bytes."""
     octets, offsets = np.empty(len(held), dtype=np.uint8), np.zeros(len(begins) + 1, dtype=np.int64)
@@ -144,7 +144,7 @@ def _gathered(held: Octets, begins: Offsets, ends: Offsets) -> tuple[Octets, Off
     return octets[:at], offsets
 
 
-@allocating
+@loop
 def _unscaled(
     held: Octets, begins: Offsets, ends: Offsets, precision: int, scale: int
 ) -> tuple[Offsets, Offsets]:

@@ -6,7 +6,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scrub.codec.kv import field
-from scrub.codec.kv.compiled import Octets, Offsets, allocating
+from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating
 from scrub.codec.kv.held_rows import Room, Row
 from scrub.codec.kv.integers import copy_octets
 from scrub.codec.kv.layouts import Layout
@@ -75,8 +75,19 @@ def grown(buffer: Octets, used: int, more: int) -> Octets:
     if used + more <= len(buffer):
         return buffer
     bigger = np.empty(max(2 * len(buffer), used + more), dtype=np.uint8)
-    bigger[:used] = buffer[:used]
+    copy_octets(buffer, 0, used, bigger, 0)
     return bigger
+
+
+@allocating
+def longer(numbers: Numbers) -> Numbers:
+    """The same rows, with room for more of them."""
+    # Assigning a slice would do, but takes seconds to compile, for what it may have to complain of.
+    more = np.empty((2 * len(numbers) + 16, numbers.shape[1]), dtype=np.int64)
+    for row in range(len(numbers)):
+        for column in range(numbers.shape[1]):
+            more[row, column] = numbers[row, column]
+    return more
 
 
 @allocating

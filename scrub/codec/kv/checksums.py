@@ -2,7 +2,7 @@
 """The checksum of a pair: CRC-32 (IEEE) over key, tag and data, eight bytes at a time."""
 
 import numpy as np
-from numba import uint32
+from numba import uint32, uint64
 from numpy.typing import NDArray
 
 from scrub.codec.kv.compiled import Octets, compiled, inlined
@@ -28,29 +28,29 @@ TABLES = _tables()
 @compiled
 def crc32(crc: int, data: Octets, begin: int, end: int) -> int:
     """The running checksum after some more bytes; starts and ends complemented."""
-    at = begin
+    at, end = uint64(begin), uint64(end)  # places that are not negative are not looked at
     crc = uint32(crc)
-    while at + 8 <= end:
+    while at + uint64(8) <= end:
         low = crc ^ (
             uint32(data[at])
-            | uint32(data[at + 1]) << uint32(8)
-            | uint32(data[at + 2]) << uint32(16)
-            | uint32(data[at + 3]) << uint32(24)
+            | uint32(data[at + uint64(1)]) << uint32(8)
+            | uint32(data[at + uint64(2)]) << uint32(16)
+            | uint32(data[at + uint64(3)]) << uint32(24)
         )
         crc = (
             TABLES[7, low & uint32(0xFF)]
             ^ TABLES[6, (low >> uint32(8)) & uint32(0xFF)]
             ^ TABLES[5, (low >> uint32(16)) & uint32(0xFF)]
             ^ TABLES[4, low >> uint32(24)]
-            ^ TABLES[3, data[at + 4]]
-            ^ TABLES[2, data[at + 5]]
-            ^ TABLES[1, data[at + 6]]
-            ^ TABLES[0, data[at + 7]]
+            ^ TABLES[3, data[at + uint64(4)]]
+            ^ TABLES[2, data[at + uint64(5)]]
+            ^ TABLES[1, data[at + uint64(6)]]
+            ^ TABLES[0, data[at + uint64(7)]]
         )
-        at += 8
+        at += uint64(8)
     while at < end:
         crc = TABLES[0, (crc ^ uint32(data[at])) & uint32(0xFF)] ^ (crc >> uint32(8))
-        at += 1
+        at += uint64(1)
     return crc
 
 

@@ -5,20 +5,16 @@ Left to itself, numba compiles a function anew for every mixture of integer type
 which takes minutes for code that calls as much as this. And it counts references to every array
 around every call, which takes longer than reading a number; only `allocating` functions may make
 arrays, and only they count.
-
-Compiled code is kept on disk for each file, with what it calls from other files inside. So when any
-file of the codec is another one than last time, everything that was kept is thrown away.
 """
 
-import hashlib
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
+
+from scrub.codec.compiling import functions
 
 Octets: TypeAlias = Annotated[NDArray[np.uint8], types.uint8[::1]]
 Offsets: TypeAlias = Annotated[NDArray[np.int64], types.int64[::1]]
@@ -28,51 +24,43 @@ Fault: TypeAlias = Annotated[Any, types.int64[::1]]
 Word: TypeAlias = Annotated[Any, types.uint64]
 """An unsigned 64-bit number inside compiled code, where Python's int has no meaning."""
 
+_PLAINLY = {"error_model": "numpy", "_nrt": False}
+_COUNTING = {"error_model": "numpy"}
 _PLAIN = {int: types.int64, bool: types.boolean, type(None): types.void}
+
+also_loop = functions.also_loop
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _forget_other_code() -> None:
-    here = Path(__file__).parent
-    sources = sorted(here.glob("*.py"))
-    state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    mark = here / "__pycache__" / "compiled-from"
-    with suppress(OSError):  # where nothing can be written, nothing was kept
-        if mark.exists() and mark.read_text() == state:
-            return
-        for kept in mark.parent.glob("*.nb[ic]"):
-            kept.unlink(missing_ok=True)
-        mark.parent.mkdir(exist_ok=True)
-        mark.write_text(state)
-
-
-_forget_other_code()
-
-
 def compiled(function: Function) -> Function:
-    """Compile a function for the types it is annotated with; the result is kept on disk."""
-    return _compile(function)
+    """Compile a function for the types it is annotated with."""
+    made: Function = functions.linked(_signature_of(function), **_PLAINLY)(function)
+    return made
 
 
 def allocating(function: Function) -> Function:
     """The same for what makes arrays, which only the code for rare or large things should do."""
-    return _compile(function, _nrt=True)
+    made: Function = functions.linked(_signature_of(function), **_COUNTING)(function)
+    return made
 
 
 def inlined(function: Function) -> Function:
     """The same for what is too small to be worth a call."""
-    return _compile(function, forceinline=True)
+    made: Function = functions.inlined(_signature_of(function), **_PLAINLY)(function)
+    return made
 
 
-def _compile(function: Function, **options: bool) -> Function:
+def loop(function: Function) -> Function:
+    """The same for what Python calls, which may make arrays."""
+    made: Function = functions.loop(_signature_of(function), **_COUNTING)(function)
+    return made
+
+
+def _signature_of(function: Callable[..., Any]) -> Any:
     hints = get_type_hints(function, include_extras=True)
     result = _numba_type(hints.pop("return"))
-    signature = result(*(_numba_type(hint) for hint in hints.values()))
-    options = {"_nrt": False} | options
-    make = njit(signature, cache=True, nogil=True, error_model="numpy", **options)
-    done: Function = make(function)
-    return done
+    return result(*(_numba_type(hint) for hint in hints.values()))
 
 
 def _numba_type(hint: Any) -> Any:

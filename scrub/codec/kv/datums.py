@@ -12,7 +12,7 @@ import numpy as np
 from numba import float64, int64, uint8, uint64
 
 from scrub.codec.kv import kinds
-from scrub.codec.kv.compiled import Fault, Octets, Word, compiled, inlined
+from scrub.codec.kv.compiled import Fault, Octets, Word, also_loop, compiled, inlined
 from scrub.codec.kv.decimals import (
     is_composite_decimal,
     put_key_decimal,
@@ -456,6 +456,7 @@ def read_float_body(
     return at + 8, put_word(get_big_endian(data, at, 8), out, o)
 
 
+@also_loop
 @compiled
 def read_body_scalar(
     kind: int, data: Octets, at: int, end: int, out: Octets, o: int, fault: Fault

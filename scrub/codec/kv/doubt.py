@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What rows and entries hold that their columns cannot have, and what follows for an index."""
 
-import numpy as np
-
 from scrub.codec.kv import field, kinds
+from scrub.codec.kv.batches import longer
 from scrub.codec.kv.compiled import Numbers, allocating, compiled, inlined
 from scrub.codec.kv.faults import Code
 from scrub.codec.kv.fitting import misfit
@@ -20,9 +19,7 @@ def _noted_unfit(
 ) -> Numbers:
     """The unfit values with one more."""
     if count == len(unfit):
-        bigger = np.empty((2 * len(unfit) + 16, 4), dtype=np.int64)
-        bigger[:count] = unfit
-        unfit = bigger
+        unfit = longer(unfit)
     unfit[count, 0], unfit[count, 1] = pair, index
     unfit[count, 2], unfit[count, 3] = slot, code
     return unfit

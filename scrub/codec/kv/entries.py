@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scrub.codec.kv import field
 from scrub.codec.kv.batches import HELD_ROOM, PAIR_ROOM, appended, batch_of, binary_of, room_for
-from scrub.codec.kv.compiled import Numbers, Octets, Offsets, allocating
+from scrub.codec.kv.compiled import Numbers, Octets, Offsets, loop
 from scrub.codec.kv.doubt import is_doubtful, judge_nulls, judge_values, tells_two_rows
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.held_rows import Room, forget
@@ -24,7 +24,7 @@ from scrub.codec.kv.pair_writing import (
     put_row_key,
     put_row_key_of_value,
 )
-from scrub.codec.kv.pairs import FINE, INVALID, MISSING, UNEXPECTED, Batch, examine
+from scrub.codec.kv.pairs import FINE, INVALID, MISSING, UNEXPECTED, Batch, examined
 from scrub.codec.kv.row_keys import primary_of, tells_row
 from scrub.codec.kv.row_pairs import FAMILIES_KEPT, is_partial, is_same_row, row_length
 from scrub.codec.kv.sides import ACTUAL, DOUBTFUL, EXPECTED, OTHERWISE, PARTIAL
@@ -87,7 +87,7 @@ def entries(layout: Layout, wanted: Sequence[int], keys: pa.Array, values: pa.Ar
     )
 
 
-@allocating
+@loop
 def _entries(
     batch: Batch, wanted: Offsets, tables: Tables, room: Room
 ) -> tuple[Numbers, Numbers, Numbers, Octets, Octets, Octets, Numbers, bool]:
@@ -120,7 +120,7 @@ def _entries(
             lost, seen = lost or crowded, 0
             forget(spans)
         goes_on = False
-        verdict, index, family, in_value, after = examine(batch, pair, used, tables, room)
+        verdict, index, family, in_value, after = examined(batch, pair, used, tables, room)
         if verdict != FINE:
             bad = noted(bad, bad_count, pair, verdict, index, fault, in_value)
             bad_count += 1

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from scrub.codec.kv import field
 from scrub.codec.kv.compiled import Cube, Fault, Numbers, Octets, inlined
-from scrub.codec.kv.integers import copy_octets
+from scrub.codec.kv.integers import copy_words
 
 
 class Row(NamedTuple):
@@ -39,7 +39,7 @@ def keep(row: Row, kept: Octets, at: int, placed: Cube, number: int) -> int:
     for slot in range(len(spans)):
         for which in range(field.HELD, field.PART_END, 2):
             if spans[slot, which] >= 0:
-                end = copy_octets(row.held, spans[slot, which], spans[slot, which + 1], kept, at)
+                end = copy_words(row.held, spans[slot, which], spans[slot, which + 1], kept, at)
                 placed[number, slot, which], placed[number, slot, which + 1] = at, end
                 at = end
     return at

@@ -4,12 +4,15 @@
 Readers take (source, position, end, fault) and return (number, next position); a negative position
 means that `fault` is set. Writers take (number, target, position) and return the next position; the
 caller has made room. Numbers are signed 64-bit unless the name says otherwise.
+
+Where many bytes are read or written in a row, places are unsigned: one that may be negative counts
+from the end, and is looked at each time.
 """
 
 import numpy as np
 from numba import int64, uint8, uint64
 
-from scrub.codec.kv.compiled import Fault, Octets, Word, compiled, inlined
+from scrub.codec.kv.compiled import Fault, Octets, Word, also_loop, compiled, inlined
 from scrub.codec.kv.faults import Code, fail
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
@@ -20,7 +23,7 @@ MAX_INT = np.uint64(INT_MAX)
 def put_word(word: Word, out: Octets, at: int) -> int:
     """Eight bytes, least significant first: how datums hold numbers between bytes and bytes."""
     for byte in range(8):
-        out[at + byte] = uint8((uint64(word) >> uint64(8 * byte)) & uint64(0xFF))
+        out[uint64(at) + uint64(byte)] = uint8((uint64(word) >> uint64(8 * byte)) & uint64(0xFF))
     return at + 8
 
 
@@ -28,7 +31,7 @@ def put_word(word: Word, out: Octets, at: int) -> int:
 def get_word(data: Octets, at: int) -> Word:
     word = uint64(0)
     for byte in range(8):
-        word |= uint64(data[at + byte]) << uint64(8 * byte)
+        word |= uint64(data[uint64(at) + uint64(byte)]) << uint64(8 * byte)
     return word
 
 
@@ -41,7 +44,7 @@ def get_int(data: Octets, at: int) -> int:
 def put_big_endian(word: Word, count: int, out: Octets, at: int) -> int:
     # From the end, so that the compiler does not make vectors out of so few bytes.
     for byte in range(count - 1, -1, -1):
-        out[at + byte] = uint8(word & uint64(0xFF))
+        out[uint64(at) + uint64(byte)] = uint8(word & uint64(0xFF))
         word >>= uint64(8)
     return at + count
 
@@ -50,15 +53,28 @@ def put_big_endian(word: Word, count: int, out: Octets, at: int) -> int:
 def get_big_endian(data: Octets, at: int, count: int) -> Word:
     word = uint64(0)
     for byte in range(count):
-        word = (word << uint64(8)) | uint64(data[at + byte])
+        word = (word << uint64(8)) | uint64(data[uint64(at) + uint64(byte)])
     return word
 
 
 @inlined
 def copy_octets(data: Octets, begin: int, end: int, out: Octets, at: int) -> int:
-    for position in range(begin, end):
-        out[at + position - begin] = data[position]
+    for step in range(end - begin):
+        out[uint64(at) + uint64(step)] = data[uint64(begin) + uint64(step)]
     return at + end - begin
+
+
+@inlined
+def copy_words(data: Octets, begin: int, end: int, out: Octets, at: int) -> int:
+    """The same for what is mostly one word or two, and seldom less."""
+    while begin + 8 <= end:
+        at = put_word(get_word(data, begin), out, at)
+        begin += 8
+    while begin < end:
+        out[uint64(at)] = data[uint64(begin)]
+        begin += 1
+        at += 1
+    return at
 
 
 @inlined
@@ -67,8 +83,8 @@ def same_octets(
 ) -> bool:
     if end - begin != other_end - other_begin:
         return False
-    for position in range(end - begin):
-        if one[begin + position] != other[other_begin + position]:
+    for step in range(end - begin):
+        if one[uint64(begin) + uint64(step)] != other[uint64(other_begin) + uint64(step)]:
             return False
     return True
 
@@ -137,6 +153,7 @@ def _put_long_uvarint(word: Word, descending: bool, out: Octets, at: int) -> int
     return put_big_endian(word, count, out, at + 1)
 
 
+@also_loop
 @inlined
 def put_uvarint(word: Word, descending: bool, out: Octets, at: int) -> int:
     """Any number; most are small, and not worth a call."""
@@ -171,6 +188,7 @@ def _read_long_uvarint(
     return word, at + 1 + count
 
 
+@also_loop
 @inlined
 def read_uvarint(
     data: Octets, at: int, end: int, descending: bool, fault: Fault

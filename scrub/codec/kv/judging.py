@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from scrub.codec.kv.batches import batch_of, room_for
-from scrub.codec.kv.compiled import Fault, Numbers, allocating, compiled
+from scrub.codec.kv.batches import batch_of, longer, room_for
+from scrub.codec.kv.compiled import Fault, Numbers, allocating, compiled, loop
 from scrub.codec.kv.faults import Code
 from scrub.codec.kv.held_rows import Room
 from scrub.codec.kv.layouts import Layout, Tables
@@ -55,9 +55,7 @@ def noted(
 ) -> Numbers:
     """The bad pairs with one more."""
     if count == len(bad):
-        bigger = np.empty((2 * len(bad) + 16, 6), dtype=np.int64)
-        bigger[:count] = bad
-        bad = bigger
+        bad = longer(bad)
     bad[count, PAIR] = pair
     bad[count, VERDICT] = verdict
     bad[count, INDEX] = index
@@ -79,7 +77,7 @@ def _next_bad(batch: Batch, pair: int, tables: Tables, room: Room) -> tuple[int,
     return pair, FINE, -1, False
 
 
-@allocating
+@loop
 def _judge(batch: Batch, tables: Tables, room: Room) -> Numbers:
     bad, count = np.empty((0, 6), dtype=np.int64), 0
     pair, verdict, index, in_value = _next_bad(batch, 0, tables, room)

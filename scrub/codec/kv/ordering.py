@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from scrub.codec.kv.batches import batch_of_keys, room_for
-from scrub.codec.kv.compiled import Octets, Offsets, compiled, inlined
+from scrub.codec.kv.compiled import Octets, Offsets, inlined, loop
 from scrub.codec.kv.held_rows import Room
 from scrub.codec.kv.integers import copy_octets
 from scrub.codec.kv.layouts import Layout, Tables
@@ -69,7 +69,7 @@ def _is_less(data: Octets, begin: int, end: int, other: int, other_end: int) -> 
     return end - begin < other_end - other
 
 
-@compiled
+@loop
 def _find_late(
     batch: Batch, tables: Tables, room: Room, rebuilt: Octets, length: int, late: Offsets
 ) -> tuple[int, int, int]:

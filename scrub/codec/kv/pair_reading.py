@@ -6,7 +6,7 @@ from numba import int64, uint64
 
 from scrub.codec.kv import field, kinds, tags
 from scrub.codec.kv.anydatum import read_array_body, read_key, read_tagged, skip_tagged
-from scrub.codec.kv.compiled import Fault, Numbers, Octets, compiled, inlined
+from scrub.codec.kv.compiled import Fault, Numbers, Octets, also_loop, compiled, inlined
 from scrub.codec.kv.datums import (
     is_inet,
     is_null,
@@ -58,6 +58,7 @@ def find_index(
     return fail(fault, Code.PREFIX if after < 0 else Code.NO_SUCH_INDEX, at), at
 
 
+@also_loop
 @inlined
 def read_columns(
     data: Octets,
@@ -233,6 +234,7 @@ def read_bare(
     return at, h
 
 
+@also_loop
 @inlined
 def payload(data: Octets, begin: int, end: int, fault: Fault) -> int:
     """Where tag and data start in a value; before them are a checksum and maybe more."""

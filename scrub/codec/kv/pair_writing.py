@@ -6,7 +6,7 @@ from numba import int64, uint64
 from scrub.codec.kv import field, kinds, tags
 from scrub.codec.kv.anydatum import is_composite, put_key, put_tagged
 from scrub.codec.kv.checksums import checksum
-from scrub.codec.kv.compiled import Numbers, Octets, compiled, inlined
+from scrub.codec.kv.compiled import Numbers, Octets, also_loop, compiled, inlined
 from scrub.codec.kv.datums import (
     put_body_scalar,
     put_key_bytes,
@@ -193,7 +193,8 @@ def put_payload(index: int, family: int, tables: Tables, row: Row, out: Octets, 
     return at
 
 
-@compiled
+@also_loop
+@inlined
 def put_checksum(
     key: Octets, key_begin: int, key_end: int, value: Octets, begin: int, end: int
 ) -> None:

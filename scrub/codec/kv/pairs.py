@@ -263,3 +263,11 @@ def examine(
     verdict, index, family, in_value, h = _verdict(batch, pair, h, tables, room)
     room.fault[1] -= batch.value_offsets[pair] if in_value else batch.key_offsets[pair]
     return verdict, index, family, in_value, h
+
+
+@compiled
+def examined(
+    batch: Batch, pair: int, h: int, tables: Tables, room: Room
+) -> tuple[int, int, int, bool, int]:
+    """The same as a call, for loops that do so much with a pair that one more costs them little."""
+    return examine(batch, pair, h, tables, room)

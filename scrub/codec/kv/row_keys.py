@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from scrub.codec.kv import field
 from scrub.codec.kv.batches import appended, batch_of_keys, binary_of, grown, room_for
-from scrub.codec.kv.compiled import Cube, Octets, Offsets, allocating, inlined
+from scrub.codec.kv.compiled import Cube, Octets, Offsets, inlined, loop
 from scrub.codec.kv.held_rows import Room, forget, keep
 from scrub.codec.kv.layouts import Layout, Tables, key_columns
 from scrub.codec.kv.pair_reading import find_index
@@ -53,7 +53,7 @@ def tells_row(primary: int, tables: Tables, room: Room) -> bool:
     return known
 
 
-@allocating
+@loop
 def _read(
     batch: Batch, tables: Tables, room: Room
 ) -> tuple[Offsets, Octets, Cube, Octets, Offsets]:

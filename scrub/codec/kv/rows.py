@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from scrub.codec.kv import field
 from scrub.codec.kv.batches import PAIR_ROOM, batch_of, binary_of, grown, room_for
-from scrub.codec.kv.compiled import Cube, Numbers, Octets, Offsets, allocating
+from scrub.codec.kv.compiled import Cube, Numbers, Octets, Offsets, loop
 from scrub.codec.kv.held_rows import Room, Row, forget, keep
 from scrub.codec.kv.judging import BadPair, bad_pair, noted
 from scrub.codec.kv.layouts import Layout, Tables, families_of
 from scrub.codec.kv.pair_writing import put_checksum, put_index_key, put_payload
-from scrub.codec.kv.pairs import FINE, INVALID, UNEXPECTED, Batch, examine
+from scrub.codec.kv.pairs import FINE, INVALID, UNEXPECTED, Batch, examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def decode(
     return Datums(held, spans), [bad_pair(row) for row in bad.tolist()]
 
 
-@allocating
+@loop
 def _encode(
     held: Octets, placed: Cube, tables: Tables, index: int
 ) -> tuple[Octets, Offsets, Octets, Offsets]:
@@ -80,7 +80,7 @@ def _encode(
     return out_keys[:k], key_ends[: count + 1], out_values[:v], value_ends[: count + 1]
 
 
-@allocating
+@loop
 def _decode(batch: Batch, wanted: int, tables: Tables, room: Room) -> tuple[Octets, Cube, Numbers]:
     spans, pairs, most = room.row.spans, len(batch.key_offsets) - 1, len(room.out)
     bad, bad_count = np.empty((0, 6), dtype=np.int64), 0
@@ -89,7 +89,7 @@ def _decode(batch: Batch, wanted: int, tables: Tables, room: Room) -> tuple[Octe
     at = 0
     for pair in range(pairs):
         forget(spans)
-        verdict, index, _, in_value, _ = examine(batch, pair, 0, tables, room)
+        verdict, index, _, in_value, _ = examined(batch, pair, 0, tables, room)
         if verdict != FINE:
             bad = noted(bad, bad_count, pair, verdict, index, room.fault, in_value)
             bad_count += 1

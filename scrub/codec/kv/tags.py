@@ -7,7 +7,7 @@ import numpy as np
 from numba import int64, uint64
 
 from scrub.codec.kv import field, kinds
-from scrub.codec.kv.compiled import Fault, Octets, Offsets, inlined
+from scrub.codec.kv.compiled import Fault, Octets, Offsets, also_loop, inlined
 from scrub.codec.kv.faults import Code, fail
 from scrub.codec.kv.integers import put_groups, read_groups
 
@@ -89,6 +89,7 @@ def put_tag(delta: int, number: int, out: Octets, at: int) -> int:
     return at
 
 
+@also_loop
 @inlined
 def read_tag(data: Octets, at: int, end: int, fault: Fault) -> tuple[int, int, int]:
     """A column's tag: the step to its id, its type, and the next position."""

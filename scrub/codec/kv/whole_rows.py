@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from scrub.codec.kv import field
 from scrub.codec.kv.batches import HELD_ROOM, PAIR_ROOM, batch_of, grown, room_for
-from scrub.codec.kv.compiled import Cube, Numbers, Octets, Offsets, allocating, inlined
+from scrub.codec.kv.compiled import Cube, Numbers, Octets, Offsets, inlined, loop
 from scrub.codec.kv.doubt import judge_values
 from scrub.codec.kv.held_rows import Room, forget, keep
 from scrub.codec.kv.layouts import Layout, Tables
-from scrub.codec.kv.pairs import INVALID, Batch, examine
+from scrub.codec.kv.pairs import INVALID, Batch, examined
 from scrub.codec.kv.row_pairs import FAMILIES_KEPT, is_partial, is_same_row, row_length
 from scrub.codec.kv.rows import Datums
 
@@ -56,7 +56,7 @@ def _is_suspect(spans: Numbers) -> bool:
     return suspect
 
 
-@allocating
+@loop
 def _whole_rows(
     batch: Batch, primary: int, tables: Tables, room: Room
 ) -> tuple[Octets, Cube, Offsets, int, bool]:
@@ -83,7 +83,7 @@ def _whole_rows(
             lost = lost or crowded
             forget(spans)
         goes_on = False
-        verdict, index, family, in_value, after = examine(batch, pair, used, tables, room)
+        verdict, index, family, in_value, after = examined(batch, pair, used, tables, room)
         if index != primary:
             continue
         if verdict == INVALID:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scrub.cli.course import Course
 from scrub.cli.progress import LogLines, StatusLine, logged_progress, shown_progress
+from scrub.codec.compiling.notice import COMPILING, compiling
 from scrub.model.progress import Progress
 
 CLEAR = "\r\x1b[2K"
@@ -43,6 +44,25 @@ def test_a_line_shows_phase_rows_rate_and_time_left() -> None:
         "comparing, 1,000,000 of 4,000,000 rows (25%), 500,000 rows/s, 6 s left",
         "",
     ]
+
+
+def test_a_terminal_is_told_once_that_loops_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TERM", raising=False)
+    terminal = Terminal()
+    with shown_progress(terminal) as listener:
+        listener(Progress(phase="reading"))
+        compiling()
+        compiling()
+        listener(Progress(phase="comparing"))
+    compiling()
+    assert terminal.lines == ["reading", f"{COMPILING}\n", "comparing", ""]
+
+
+def test_a_log_is_not_told_that_loops_are_compiled() -> None:
+    log = io.StringIO()
+    with shown_progress(log):
+        compiling()
+    assert log.getvalue() == ""
 
 
 def test_updates_are_rare_but_a_new_phase_shows_at_once() -> None:
