@@ -9,9 +9,10 @@ Nothing of this may start threads, which a fork leaves behind, but for that of a
 knows of forks.
 """
 
-import gc
 import sys
 from collections.abc import Sequence
+from gc import collect as collect_garbage
+from gc import freeze
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -43,8 +44,8 @@ def prepare() -> None:
     for module in _NEEDED:
         import_module(module)
     # Workers collect garbage after each task: not what they share, which they would have to copy.
-    gc.collect()
-    gc.freeze()
+    collect_garbage()
+    freeze()
 
 
 def without_archives(path: Sequence[str]) -> list[str]:
