@@ -71,6 +71,7 @@ torture: setup ## every campaign at length: trials, interleavings, kills under l
 	SCRUB_TRIALS=100 $(BIN)/pytest -q tests/checks/constraints/test_trials.py
 	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_state_machine.py
 	SCRUB_TRIGGER_TRIALS=300 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_trigger_trials.py
+	SCRUB_STREAM_TRIALS=100000 $(BIN)/pytest -q tests/repair/streaming/test_model.py
 	SCRUB_TRIALS=200 $(BIN)/pytest -q tests/scrub/stores/delta/test_repair_trials.py \
 	    tests/scrub/stores/postgres/repairs/test_repair_trials.py tests/repair/test_pair_campaign.py
 	SCRUB_TRIALS=500 $(BIN)/pytest -q tests/scrub/stores/delta/test_beside_trials.py \

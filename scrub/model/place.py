@@ -8,7 +8,7 @@ IN_PROCESS_BYTES = "scrub.inProcessBytes"
 """The setting: checks that read no more bytes than this do not start Spark; with 0, all do."""
 
 IN_PROCESS_BYTES_VARIABLE = "SCRUB_IN_PROCESS_BYTES"
-IN_PROCESS_BYTES_DEFAULT = 1 << 30
+IN_PROCESS_BYTES_DEFAULT = 2 << 30
 
 _SIZE = re.compile(r"(\d+)\s*(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE | re.ASCII)
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")

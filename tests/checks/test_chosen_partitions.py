@@ -2,7 +2,7 @@
 """Conditions on the partitions of a table: what is read, and what is found. None starts Spark."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -10,9 +10,13 @@ import yaml
 from deltalake import write_deltalake
 
 from checks.columns import sifting
+from scrub.app import run_check
 from scrub.model.request import CheckRequest
 from scrub.model.result import RunResult, Status
-from tests.in_process import check_here
+from tests.in_process import HERE, check_here
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DAYS = ("2026-11-14", "2026-11-15", "2026-11-16")
 YESTERDAY = "day = '2026-11-15'"
@@ -35,12 +39,12 @@ def lake(
 ) -> Path:
     """Orders by day, and an index that stores the day, by day as well."""
     for name, held in (("orders", of_table), ("orders__by_customer", entries)):
-        kinds = {
-            n: pa.string() if n == "day" else pa.int64() for n in (held or [entry_of(rows()[0])])[0]
-        }
+        example = (held or [entry_of(rows()[0])])[0]
+        kinds = {n: pa.string() if isinstance(v, str) else pa.int64() for n, v in example.items()}
         table = pa.Table.from_pylist(held, pa.schema(list(kinds.items())))
         write_deltalake(str(directory / name), table, partition_by=["day"])
-    types = {"id": "bigint", "customer": "bigint", "rate": "bigint", "day": "string"}
+    names = {str: "string", int: "bigint"}
+    types = {name: names[type(value)] for name, value in (of_table or rows())[0].items()}
     described = {"columns": ["customer"], "storing": ["day"]} | index
     document = {
         "version": 1,
@@ -124,6 +128,26 @@ def test_what_a_partition_that_was_left_out_could_explain_is_not_said_without_it
     lose(tmp_path, "orders", DAYS[0])
     result = look(catalog)
     assert (found(result), result.status) == ([], Status.INCOMPLETE)
+
+
+@pytest.mark.spark
+def test_a_row_not_chosen_that_only_spark_decides_leaves_the_naming_to_spark(
+    tmp_path: Path, spark: "SparkSession"
+) -> None:
+    """The copy of a chosen row, in a partition that the scan passed over, has a casing in doubt."""
+    of_table = [row | {"customer": f"C{row['id']}"} for row in rows()]
+    copy = of_table[21] | {"day": DAYS[2], "customer": "\ua7cb"}
+    entries = [entry_of(row) | {"customer": row["customer"].lower()} for row in of_table]
+    entries[21]["customer"] = "wrong"
+    lowered = {"columns": [{"expr": "lower(customer)", "as": "customer"}]}
+    catalog = lake(tmp_path, [*of_table, copy], entries, **lowered)
+    result = run_check(
+        CheckRequest(catalog=catalog, where=YESTERDAY, checks=("index",)),
+        spark=spark,
+        spark_options=HERE,
+    )
+    assert found(result) == [("missing_secondary_index", 21)]
+    assert "Spark" in str(result.ran)
 
 
 def test_a_moved_key_is_a_missing_entry_and_what_was_seen_is_noted(tmp_path: Path) -> None:

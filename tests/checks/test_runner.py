@@ -211,7 +211,7 @@ def test_joining_everything_finds_a_clean_table_clean_and_counts_it(
     [
         "checks.task_sums.DRIVER_ROOM",
         "checks.columns.sifting.BYTES_MAX",
-        "checks.columns.source.ROWS_MAX",
+        "checks.columns.few_rows.ROWS_MAX",
     ],
 )
 def test_what_does_not_fit_on_the_driver_takes_the_long_way_to_the_same_answer(

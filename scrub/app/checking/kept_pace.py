@@ -22,7 +22,12 @@ class KeptPace:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def on_progress(self, progress: Progress) -> None:
-        """Pass it on, but for what is reported during a pause: that is told when it ends."""
+        """Pass it on, but for what is reported during a pause: that is told when it ends.
+
+        Readers see the end of a pause before whoever watches for it does, and may be done by then.
+        """
+        if self._is_paused and self.pace is not None:
+            self.look(self.pace, 0.0)
         with self._lock:
             self._last = progress
             if not self._is_paused:

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rows an epoch reads."""
+
+from collections.abc import Sequence
+
+from scrub.model.stream.coverage import Coverage, HistorySnapshot
+from scrub.model.stream.epochs import Choice, WantedPart
+from scrub.model.stream.vnodes import Vnode
+
+
+def choose_parts(
+    vnodes: Sequence[Vnode],
+    snapshot: HistorySnapshot,
+    coverage: Coverage,
+    *,
+    parallel: int,
+    rows_max: int,
+) -> Choice:
+    """The next rows of unfinished vnodes that may be read at this snapshot.
+
+    At least one row is asked for, unless nothing may be read or no rows are allowed. A vnode that
+    has to wait for a newer snapshot holds up no other.
+    """
+    unfinished = [number for number, vnode in enumerate(vnodes) if not vnode.is_finished]
+    ready = [n for n in unfinished if may_be_read(vnodes[n], snapshot, coverage)]
+    waiting = tuple(sorted(set(unfinished) - set(ready)))
+    chosen = ready[: min(parallel, rows_max)]
+    return Choice(
+        wanted=tuple(
+            WantedPart(
+                vnode=number,
+                slice=vnodes[number].slice,
+                after=vnodes[number].passed_to,
+                rows_max=rows_max // len(chosen),
+            )
+            for number in chosen
+        ),
+        waiting=waiting,
+    )
+
+
+def may_be_read(vnode: Vnode, snapshot: HistorySnapshot, coverage: Coverage) -> bool:
+    """Whether the snapshot shows every change that was dropped because it came before its place."""
+    return coverage.meets(snapshot, vnode.must_cover)

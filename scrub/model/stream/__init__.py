@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words of streaming backfill: history and live changes of a table, merged."""
