@@ -95,7 +95,7 @@ class LazySpark:
             self.seconds_starting = time.monotonic() - began
         return self.sessions[0]
 
-    def start_ahead(self, zone: str) -> None:
+    def start_ahead(self, zone: str, few_rows: bool) -> None:
         """Start the JVM of a session in this zone in the background, if it is to be one of ours.
 
         Not for somebody's own process, in which other checks may use the same JVM.
@@ -110,7 +110,7 @@ class LazySpark:
             return
         from scrub.spark.jvm_ahead import JvmAhead
 
-        self.ahead = JvmAhead(self.options, zone)
+        self.ahead = JvmAhead(self.options, few_rows and self.may_be_few, zone)
         self.stack.callback(self._leave_ahead)
 
     def _leave_ahead(self) -> None:

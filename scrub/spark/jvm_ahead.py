@@ -24,9 +24,9 @@ _LOOK_SECONDS = 0.05
 class JvmAhead:
     """A JVM on its way, with the settings of a session in a time zone."""
 
-    def __init__(self, options: SparkOptions, time_zone: str) -> None:
+    def __init__(self, options: SparkOptions, few_rows: bool, time_zone: str) -> None:
         self.log: Path | None = None  # what it says, unless everybody is to see that
-        self._options, self._time_zone = options, time_zone
+        self._options, self._few_rows, self._time_zone = options, few_rows, time_zone
         self._before = number_started()
         # Not `Thread.join`: Python takes a thread for ended if Ctrl-C comes while it is waited for.
         self._unwanted, self._over = Event(), Event()
@@ -68,7 +68,8 @@ class JvmAhead:
         require_java()
         use_our_python()
         conf = SparkConf()
-        for key, value in settings_of(self._options, False, self._time_zone).items():
+        settings = settings_of(self._options, self._few_rows, self._time_zone)
+        for key, value in settings.items():
             conf.set(key, value)
         with self._told_apart() as stderr, ended_if_interrupted(self._unwanted.is_set, stderr):
             SparkContext._ensure_initialized(conf=conf)

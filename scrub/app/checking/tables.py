@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scrub.app.checking.all_defects import DefectListener, every_defect
 from scrub.app.checking.given_frames import place_frames
-from scrub.app.checking.spark_ahead import surely_on_spark
+from scrub.app.checking.spark_ahead import looks_small, surely_on_spark
 from scrub.app.checking.state_directory import state_directory
 from scrub.app.checking.table_errors import demand_a_look, raise_mistakes
 from scrub.app.checking.zone_groups import by_time_zone, joined_plans, joined_results
@@ -111,7 +111,7 @@ def _prepared(
             keeps_zone=given.are_given,
         )
         if runs and surely_on_spark(request, catalog, tables, lazy):
-            lazy.start_ahead(next(iter(zones)))
+            lazy.start_ahead(next(iter(zones)), looks_small(catalog, tables))
         # Its imports take as long as the JVM to start.
         from scrub.app.checking.preparation import Preparation
 

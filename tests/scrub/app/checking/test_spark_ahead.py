@@ -10,7 +10,7 @@ import pytest
 
 from scrub.app import lazy_spark
 from scrub.app.checking import tables
-from scrub.app.checking.spark_ahead import surely_on_spark
+from scrub.app.checking.spark_ahead import looks_small, surely_on_spark
 from scrub.app.lazy_spark import LazySpark
 from scrub.catalog import load_catalog
 from scrub.errors import RelationMismatch, UsageError
@@ -29,6 +29,7 @@ class Ahead:
     """In the place of a JVM."""
 
     options: SparkOptions
+    few_rows: bool
     time_zone: str
     abandoned: int = 0
 
@@ -41,8 +42,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Ahead]:
     """The JVMs that were started ahead; other tests of this process may have a session."""
     found: list[Ahead] = []
 
-    def start(options: SparkOptions, time_zone: str) -> Ahead:
-        found.append(Ahead(options, time_zone))
+    def start(options: SparkOptions, few_rows: bool, time_zone: str) -> Ahead:
+        found.append(Ahead(options, few_rows, time_zone))
         return found[-1]
 
     monkeypatch.setattr(lazy_spark, "_is_active", lambda: False)
@@ -120,7 +121,7 @@ def test_a_mistake_that_shows_later_ends_the_jvm(tmp_path: Path, started: list[A
 def test_none_is_started_for_somebody_else(
     options: SparkOptions, started: list[Ahead], stack: ExitStack
 ) -> None:
-    LazySpark(None, options, ignore_progress, stack).start_ahead("UTC")
+    LazySpark(None, options, ignore_progress, stack).start_ahead("UTC", few_rows=True)
     assert started == []
 
 
@@ -128,5 +129,29 @@ def test_none_is_started_by_spark_submit(
     started: list[Ahead], stack: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    LazySpark(None, ONE_COMMAND, ignore_progress, stack).start_ahead("UTC")
+    LazySpark(None, ONE_COMMAND, ignore_progress, stack).start_ahead("UTC", few_rows=True)
     assert started == []
+
+
+def test_what_looks_small_by_its_files(tmp_path: Path) -> None:
+    def looks(store: dict[str, str] | None = None) -> bool:
+        catalog = load_catalog(write_catalog(tmp_path, store=store))
+        return looks_small(catalog, tuple(catalog.tables.values()))
+
+    assert not looks(), "there is nothing"
+    rows = orders(20)
+    delta_lake(tmp_path, rows, entries_of(rows))
+    assert looks()
+    assert not looks({"kind": "delta", "path": "s3://bucket/lake"})
+    assert not looks({"kind": "postgres", "url": "postgresql://nowhere/shop"})
+    with (tmp_path / "orders" / "large.parquet").open("wb") as file:
+        file.truncate(5 << 20)
+    assert not looks()
+
+
+def test_many_files_do_not_look_small(tmp_path: Path) -> None:
+    (tmp_path / "orders").mkdir()
+    for number in range(300):
+        (tmp_path / "orders" / f"{number}.parquet").touch()
+    catalog = load_catalog(write_catalog(tmp_path))
+    assert not looks_small(catalog, tuple(catalog.tables.values()))
