@@ -4,7 +4,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from scrub.model.request import SparkOptions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from scrub.spark.jvm_ahead import JvmAhead
     from scrub.stores.base import SessionProvider
 
 
@@ -48,6 +49,7 @@ class LazySpark:
     seconds_starting: float = 0.0  # which says nothing about the check's speed
     sessions: "list[SparkSession]" = field(default_factory=list)
     in_zones: "dict[str, SparkSession]" = field(default_factory=dict)
+    ahead: "JvmAhead | None" = None
 
     @property
     def named(self) -> str | None:
@@ -87,10 +89,33 @@ class LazySpark:
 
             self.on_progress(Progress(phase="starting Spark"))
             began = time.monotonic()
-            session = spark_session(self.given, self.options, few_rows and self.may_be_few, zone)
+            few = few_rows and self.may_be_few
+            session = spark_session(self.given, self.options, few, zone, self.ahead)
             self.sessions.append(self.stack.enter_context(session))
             self.seconds_starting = time.monotonic() - began
         return self.sessions[0]
+
+    def start_ahead(self, zone: str, few_rows: bool) -> None:
+        """Start the JVM of a session in this zone in the background, if it is to be one of ours.
+
+        Not for somebody's own process, in which other checks may use the same JVM.
+        """
+        if not self.options.short_lived or self.given is not None or _is_active():
+            return
+        if (
+            self.options.remote
+            or _is_remote(dict(self.options.conf))
+            or _NAMED_BY.keys() & os.environ
+        ):
+            return
+        from scrub.spark.jvm_ahead import JvmAhead
+
+        self.ahead = JvmAhead(self.options, few_rows and self.may_be_few, zone)
+        self.stack.callback(self._leave_ahead)
+
+    def _leave_ahead(self) -> None:
+        if self.ahead is not None and not self.sessions:
+            self.ahead.abandon()
 
     def session(self, zone: str, few_rows: bool) -> "SparkSession":
         """The session of a time zone."""
@@ -104,6 +129,12 @@ class LazySpark:
             zoned = in_time_zone(session, zone, needed=False)
             self.in_zones[zone] = self.stack.enter_context(zoned)
         return self.in_zones[zone]
+
+
+def _is_remote(conf: Mapping[str, str]) -> bool:
+    """Whether settings make Spark a client of a server, which needs no JVM here."""
+    modes = (conf.get("spark.api.mode"), os.environ.get("SPARK_API_MODE"))
+    return "spark.remote" in conf or "connect" in modes
 
 
 def _is_active() -> bool:

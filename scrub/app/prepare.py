@@ -14,7 +14,8 @@ from scrub.errors import SparkUnavailable, UsageError
 from scrub.model.progress import Progress, ProgressListener, ignore_progress
 from scrub.model.request import CheckRequest, SparkOptions
 from scrub.spark.class_archive import archive_directory, keep_archive, writing_archive
-from scrub.spark.session import require_java, spark_session
+from scrub.spark.java import require_java
+from scrub.spark.session import spark_session
 from scrub.spark.session_settings import FIRST_COMPILER_ONLY, JAVA_OPTIONS
 
 _OF_COLUMNS = ("scrub.codec.digest_sets", "scrub.codec.xxh64")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scrub check`: compares tables with their indexes, and reads only."""
 
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -64,6 +65,7 @@ def _check(request: CheckRequest, report: ReportOptions, spark_options: SparkOpt
         tell(f"every defect{which} is in {request.all_defects}")
     if report.format == "text":
         _tell_of_repair(request.catalog, result)
+        _tell_of_prepare(spark_options, result)
     raise SystemExit(result.exit_code)
 
 
@@ -86,6 +88,16 @@ def _tell_of_repair(catalog: Path, result: RunResult) -> None:
     for name in tables:
         command = command_line("repair table", name, catalog=catalog)
         tell(f"to see what a repair would do: {command}")
+
+
+def _tell_of_prepare(spark_options: SparkOptions, result: RunResult) -> None:
+    """To a person who has waited for Spark, once."""
+    if not (result.seconds_starting and sys.stderr.isatty()):
+        return
+    from scrub.app.prepare_suggestion import suggest_once
+
+    if suggest_once(spark_options):
+        tell("to make Spark start faster from now on, run once: scrub prepare")
 
 
 def _explain(request: CheckRequest, report: ReportOptions, spark_options: SparkOptions) -> NoReturn:

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -19,18 +19,31 @@ _started: list[subprocess.Popen[Any]] = []
 """The JVMs of this process: one, unless it ended and another was started."""
 
 
+class LaunchUnwantedError(Exception):
+    """Nobody needs the JVM any more that was about to be started."""
+
+
 @contextmanager
-def ended_if_interrupted() -> Iterator[None]:
-    """A JVM that is started in the block is gone when the block is left by an exception."""
+def ended_if_interrupted(
+    is_unwanted: Callable[[], bool] = lambda: False, stderr: int | None = None
+) -> Iterator[None]:
+    """A JVM that is started in the block is gone when the block is left by an exception.
+
+    It writes errors to `stderr`, or where this process does.
+    """
     from pyspark import java_gateway
 
     launcher: Any = java_gateway
-    original, before = launcher.Popen, len(_started)
+    original, before = launcher.Popen, number_started()
 
     def launch(command: list[str], **options: Any) -> subprocess.Popen[Any]:
+        if is_unwanted():
+            raise LaunchUnwantedError
         with deferred_signals():  # between its start and our noting it, there is no way to end it
             # A group of its own: the shell scripts before the JVM have children, too.
-            process: subprocess.Popen[Any] = original(command, process_group=0, **options)
+            process: subprocess.Popen[Any] = original(
+                command, process_group=0, stderr=stderr, **options
+            )
             _started.append(process)
         return process
 
@@ -38,17 +51,26 @@ def ended_if_interrupted() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for process in _started[before:]:
-            _end(process)
+        end_since(before)
         raise
     finally:
         launcher.Popen = original
 
 
+def number_started() -> int:
+    """How many JVMs this process has started so far."""
+    return len(_started)
+
+
+def end_since(number: int) -> None:
+    """End those that were started when there had been so many."""
+    for process in _started[number:]:
+        _end(process)
+
+
 def end_all() -> None:
     """End what this process has started, however busy it is."""
-    for process in _started:
-        _end(process)
+    end_since(0)
 
 
 def kill_all() -> None:

@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,10 @@ from pyspark.sql import SparkSession
 from scrub.errors import SparkUnavailable, first_line
 from scrub.model.request import SparkOptions
 from scrub.model.table import UTC
+from scrub.spark.java import require_java
+from scrub.spark.jvm_ahead import JvmAhead
 from scrub.spark.launching import ended_if_interrupted, has_ended
-from scrub.spark.session_settings import LOCAL, OF_FEW_ROWS, TIME_ZONE, defaults
+from scrub.spark.session_settings import LOCAL, OF_FEW_ROWS, settings_of, use_our_python
 from scrub.spark.told_values import values_not_told
 
 _CONNECT_SECONDS = 5
@@ -34,25 +36,29 @@ def spark_session(
     options: SparkOptions,
     few_rows: bool = False,
     time_zone: str = UTC,
+    ahead: JvmAhead | None = None,
 ) -> Iterator[SparkSession]:
     """The given session, the active one, or a new one that ends with the block.
 
     A new session uses the time zone; a borrowed one keeps its own, see `in_time_zone`. With
-    `few_rows`, a new session is configured to start fast rather than to run fast.
+    `few_rows`, a new session is configured to start fast rather than to run fast. Its JVM may have
+    been started `ahead`.
     """
     with nullcontext() if options.verbose else values_not_told():
         active = given or existing_session()
         if active is not None:
             yield active
             return
-        with _own_session(options, few_rows, time_zone) as session:
+        with _own_session(options, few_rows, time_zone, ahead) as session:
             yield session
 
 
 @contextmanager
-def _own_session(options: SparkOptions, few_rows: bool, time_zone: str) -> Iterator[SparkSession]:
+def _own_session(
+    options: SparkOptions, few_rows: bool, time_zone: str, ahead: JvmAhead | None
+) -> Iterator[SparkSession]:
     with _handlers_kept():
-        session = _start(options, few_rows, time_zone)
+        session = _start(options, few_rows, time_zone, ahead)
         try:
             if few_rows:
                 _interpret_plans(session)
@@ -155,32 +161,35 @@ def parallelism(spark: SparkSession) -> int:
     return spark.sparkContext.defaultParallelism
 
 
-def _start(options: SparkOptions, few_rows: bool, time_zone: str) -> SparkSession:
-    # Tasks must run the Python that scrub and its engine are installed in.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+def _start(
+    options: SparkOptions, few_rows: bool, time_zone: str, ahead: JvmAhead | None
+) -> SparkSession:
+    use_our_python()
     address = options.remote or options.master or ""
     _require_reachable(address)
     if not options.remote:
         require_java()
     builder = SparkSession.builder
-    settings = defaults(options, few_rows, time_zone) | dict(options.conf)
-    # Not for the machine or its administrator to choose: the catalog says what expressions mean.
-    for key, value in (settings | {TIME_ZONE: time_zone}).items():
+    for key, value in settings_of(options, few_rows, time_zone).items():
         builder = builder.config(key, value)
     if options.remote:
         builder = builder.remote(options.remote)
-    elif options.master or not _master_is_configured(options):
-        builder = builder.master(options.master or "local[*]")
     before = signal.getsignal(signal.SIGINT)
     with _noise_aside(options.verbose) as log:
         try:
+            if ahead is not None:
+                ahead.wait()
             with ended_if_interrupted():
                 session = builder.getOrCreate()
         except Exception as error:
             raise SparkUnavailable(
-                f"Spark did not start{f' on {address}' if address else ''}: {_tail(log, error)}",
+                f"Spark did not start{f' on {address}' if address else ''}: "
+                + _tail((ahead.log if ahead is not None else None, log), error),
                 hint="--verbose shows all that Spark says",
             ) from error
+        finally:
+            if ahead is not None:
+                ahead.forget_log()
     if not (options.remote or options.verbose):
         # Its thread would tell of a JVM that has ended with a traceback, whoever knows already.
         accumulators: Any = session.sparkContext._accumulatorServer
@@ -204,28 +213,6 @@ def _interpret_plans(session: SparkSession) -> None:
     for key, value in OF_FEW_ROWS.items():
         if not known.contains(key):
             session.conf.set(key, value)
-
-
-def _master_is_configured(options: SparkOptions) -> bool:
-    """Whether spark-submit or the user's settings already name a master."""
-    return "spark.master" in dict(options.conf) or "PYSPARK_GATEWAY_PORT" in os.environ
-
-
-def require_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    if home and not Path(home, "bin", "java").exists():
-        # Spark then starts no other, whatever there is on PATH.
-        raise SparkUnavailable(
-            f"JAVA_HOME is {home}, and there is no bin/java in it",
-            hint="let it name the folder of a Java 17 or newer, or unset it to use the java on "
-            "PATH",
-        )
-    if home or shutil.which("java"):
-        return
-    raise SparkUnavailable(
-        "Spark needs Java 17 or newer, and no java was found on PATH",
-        hint="on Debian or Ubuntu: apt-get install openjdk-17-jre-headless",
-    )
 
 
 def _require_reachable(address: str) -> None:
@@ -270,7 +257,8 @@ def _noise_aside(verbose: bool) -> Iterator[Path | None]:
         Path(name).unlink(missing_ok=True)
 
 
-def _tail(log: Path | None, error: Exception) -> str:
-    lines = log.read_text(errors="replace").splitlines() if log else []
+def _tail(logs: Sequence[Path | None], error: Exception) -> str:
+    told = [log.read_text(errors="replace") for log in logs if log is not None]
+    lines = [line for text in told for line in text.splitlines()]
     telling = [line for line in lines if "Exception" in line or "ERROR" in line]
     return "\n".join(telling[-_LOG_LINES_SHOWN:]) or first_line(error)

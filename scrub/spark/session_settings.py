@@ -69,6 +69,25 @@ def defaults(options: SparkOptions, few_rows: bool, time_zone: str = UTC) -> dic
     }
 
 
+def settings_of(options: SparkOptions, few_rows: bool, time_zone: str) -> dict[str, str]:
+    """Everything that a session of our own is built with, but for the address of a server."""
+    settings = defaults(options, few_rows, time_zone) | dict(options.conf)
+    if not options.remote and (options.master or not _master_is_configured(options)):
+        settings["spark.master"] = options.master or "local[*]"
+    # Not for the machine or its administrator to choose: the catalog says what expressions mean.
+    return settings | {TIME_ZONE: time_zone}
+
+
+def use_our_python() -> None:
+    """Tasks must run the Python that scrub and its engine are installed in."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def _master_is_configured(options: SparkOptions) -> bool:
+    """Whether spark-submit or the user's settings already name a master."""
+    return "spark.master" in dict(options.conf) or "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 def _java_options(options: SparkOptions, few_rows: bool) -> list[str]:
     java = using_archive()
     if options.short_lived and _is_local(options):  # later sessions of a process have the same JVM

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scrub.app.checking.all_defects import DefectListener, every_defect
 from scrub.app.checking.given_frames import place_frames
-from scrub.app.checking.preparation import Preparation
+from scrub.app.checking.spark_ahead import looks_small, surely_on_spark
 from scrub.app.checking.state_directory import state_directory
 from scrub.app.checking.table_errors import demand_a_look, raise_mistakes
 from scrub.app.checking.zone_groups import by_time_zone, joined_plans, joined_results
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from checks.parts import JobSize
+    from scrub.app.checking.preparation import Preparation
 
 SLEEP = time.sleep
 """How a run waits before it looks again."""
@@ -51,7 +52,7 @@ def run_check(
     """
     results: list[RunResult] = []
     with (
-        _prepared(request, spark, spark_options, on_progress, frames) as preparations,
+        _prepared(request, spark, spark_options, on_progress, frames, runs=True) as preparations,
         every_defect(request, on_defect) as listener,
     ):
         for preparation in preparations:
@@ -88,6 +89,8 @@ def _prepared(
     spark_options: SparkOptions | None,
     on_progress: ProgressListener,
     frames: "Mapping[str, DataFrame] | None",
+    *,
+    runs: bool = False,
 ) -> "Iterator[list[Preparation]]":
     """A preparation for each time zone: in one session there can be but one."""
     catalog = load_catalog(request.catalog, unset_allowed=True)
@@ -107,6 +110,11 @@ def _prepared(
             may_be_few=len(zones) == 1,
             keeps_zone=given.are_given,
         )
+        if runs and surely_on_spark(request, catalog, tables, lazy):
+            lazy.start_ahead(next(iter(zones)), looks_small(catalog, tables))
+        # Its imports take as long as the JVM to start.
+        from scrub.app.checking.preparation import Preparation
+
         yield [
             Preparation(
                 request=request,

@@ -80,6 +80,31 @@ main()
 """The command itself, with tasks that take a while."""
 
 
+STARTING = """
+import os, signal, sys, threading, time
+from contextlib import contextmanager
+import scrub.cli.check as check
+from scrub.cli.main import main
+
+seconds = float(sys.argv.pop())
+
+def send():
+    time.sleep(seconds)
+    os.kill(os.getpid(), signal.SIGINT)
+
+@contextmanager
+def listening():
+    def listen(progress):
+        if progress.phase == "starting Spark":
+            threading.Thread(target=send, daemon=True).start()
+    yield listen
+
+check.shown_progress = listening
+main()
+"""
+"""The command itself, which gets Ctrl-C so long after it has begun to wait for Spark."""
+
+
 WAITING = """
 import sys
 from scrub.pacing import Pace
@@ -194,6 +219,41 @@ def test_while_spark_starts(child: str, lake: Path, started: Callable[..., Comma
     command.send(signal.SIGINT)
     assert command.end() == (130, "", "interrupted\n")
     assert command.leaves_nothing_running()
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where Python's temporary files are."""
+    path = tmp_path / "scratch"
+    path.mkdir()
+    monkeypatch.setenv("TMPDIR", str(path))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", ["0.0", "0.3"])
+def test_while_spark_is_waited_for(
+    seconds: str, lake: Path, scratch: Path, started: Callable[..., Command]
+) -> None:
+    """Its JVM starts in another thread, which must not be left half-way."""
+    command = started(sys.executable, "-c", STARTING, *check_of(lake), seconds)
+    assert command.end() == (130, "", "interrupted\n")
+    assert command.leaves_nothing_running()
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_mistake_that_shows_while_spark_starts(
+    lake: Path, scratch: Path, started: Callable[..., Command]
+) -> None:
+    """Nobody waits for the JVM then."""
+    (lake.parent / "orders" / "_delta_log").rename(lake.parent / "elsewhere")
+    command = started(*SCRUB, *check_of(lake))
+    code, out, err = command.end()
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert command.living == []
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -4,15 +4,20 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyspark
 import pytest
 
 from scrub.app import prepare
+from scrub.app.checking import tables
 from scrub.cli.main import run
 from scrub.errors import SparkUnavailable
 from scrub.spark import class_archive
+from tests.builders import write_catalog
+from tests.reports.results import a_check, a_run, a_table
 
 START = """
 import sys
@@ -103,3 +108,53 @@ def test_a_place_that_cannot_be_written_is_named(
     told = capsys.readouterr().err
     assert "/proc/scrub cannot be written to: " in told
     assert "run it as the owner of this Python environment" in told
+
+
+SUGGESTED = "to make Spark start faster from now on, run once: scrub prepare"
+
+
+@pytest.fixture
+def check(archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A check for which Spark was started; whether somebody sits in front of it is said."""
+    archives.mkdir()
+    monkeypatch.setenv("SCRUB_STATE_DIR", str(tmp_path / "state"))
+    for name in ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    catalog = write_catalog(tmp_path)
+
+    def check(*options: str, terminal: bool, seconds_starting: float = 3.0) -> None:
+        result = replace(a_run(a_table(a_check("by_customer"))), seconds_starting=seconds_starting)
+        monkeypatch.setattr(tables, "run_check", lambda *_, **__: result)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+        line = ["check", "table", "orders", "--catalog", str(catalog), *options]
+        with pytest.raises(SystemExit) as end:
+            run(line)
+        assert end.value.code == 0
+
+    return check
+
+
+def test_it_is_suggested_once_to_somebody_who_waited_for_spark(
+    check: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    check(terminal=True)
+    assert SUGGESTED in capsys.readouterr().err
+    check(terminal=True)
+    assert SUGGESTED not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "terminal", "seconds_starting"),
+    [((), False, 3.0), (("--format", "json"), True, 3.0), ((), True, 0.0)],
+    ids=["no terminal", "for a program", "without Spark"],
+)
+def test_it_is_not_suggested_to_others(
+    options: tuple[str, ...],
+    terminal: bool,
+    seconds_starting: float,
+    check: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    check(*options, terminal=terminal, seconds_starting=seconds_starting)
+    shown = capsys.readouterr()
+    assert SUGGESTED not in shown.err + shown.out
