@@ -72,15 +72,17 @@ class LazySpark:
     @property
     def bytes_asked_for(self) -> int | None:
         """Up to how many bytes are read in this process, if a setting or a variable says so."""
-        told = dict(self.options.conf).get(IN_PROCESS_BYTES)
-        told = os.environ.get(IN_PROCESS_BYTES_VARIABLE) if told is None else told
+        setting, told = IN_PROCESS_BYTES, dict(self.options.conf).get(IN_PROCESS_BYTES)
+        if told is None:
+            setting = IN_PROCESS_BYTES_VARIABLE
+            told = os.environ.get(setting)
         if not told:
             return None
         try:
             return parse_size(told)
         except ValueError as error:
-            hint = f"write {IN_PROCESS_BYTES}=500MiB, or 0 to run every check on Spark"
-            raise UsageError(f"{IN_PROCESS_BYTES}: {error}", hint=hint) from None
+            hint = f"write {setting}=500MiB, or 0 to run every check on Spark"
+            raise UsageError(f"{setting}: {error}", hint=hint) from None
 
     def started(self, zone: str = "UTC", few_rows: bool = False) -> "SparkSession":
         """The session; zone and number of rows are heeded by the first call only."""

@@ -51,12 +51,13 @@ def moment_implied(
 
 def _implied(tree: "Expr", types: Mapping[str, TypeName], dialect: str) -> Iterator[str]:
     for literal in tree.find_all(exp.Literal):
-        other = _compared_with(literal, types)
+        others = _compared_with(literal, types)
+        is_of_instants = dialect == "spark" and TypeName.TIMESTAMP in others
         if _is_text(literal, _MOMENT):
-            is_word = other is TypeName.STRING and isinstance(literal.parent, _OF_VALUES)
+            is_word = others == {TypeName.STRING} and isinstance(literal.parent, _OF_VALUES)
             if not is_word and _has_times(tree, types):
                 yield str(literal.name)
-        elif dialect == "spark" and other is TypeName.TIMESTAMP and _is_text(literal, _TIME_OF_DAY):
+        elif is_of_instants and _is_text(literal, _TIME_OF_DAY):
             yield str(literal.name)
 
 
@@ -65,13 +66,13 @@ def _is_text(node: "Expr", pattern: re.Pattern[str]) -> bool:
     return is_text and pattern.fullmatch(node.name.strip()) is not None
 
 
-def _compared_with(literal: "Expr", types: Mapping[str, TypeName]) -> TypeName | None:
-    """The type of the column that a literal is compared with; None if there is no such column."""
+def _compared_with(literal: "Expr", types: Mapping[str, TypeName]) -> set[TypeName | None]:
+    """The types of the columns that a literal is compared with, on whichever side it stands."""
     parent = literal.parent
     if not isinstance(parent, _OF_VALUES + _OF_ORDER):
-        return None
-    other = (parent.expression if parent.this is literal else parent.this).unnest()
-    return types.get(other.name.lower()) if isinstance(other, exp.Column) else None
+        return set()
+    operands = (node.unnest() for node in parent.iter_expressions())
+    return {types.get(node.name.lower()) for node in operands if isinstance(node, exp.Column)}
 
 
 def _has_times(tree: "Expr", types: Mapping[str, TypeName]) -> bool:

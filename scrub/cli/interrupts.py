@@ -14,6 +14,8 @@ import sys
 from contextlib import suppress
 from types import FrameType
 
+from scrub.errors import ScrubError
+
 _came: list[int] = []
 
 
@@ -41,7 +43,7 @@ def leave_if_one_came() -> None:
     if launching := sys.modules.get("scrub.spark.launching"):
         launching.end_all()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, ScrubError):
             stream.flush()
     os._exit(code)
 

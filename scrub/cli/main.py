@@ -7,14 +7,13 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from io import TextIOWrapper
 from typing import NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
 from scrub import __version__, unused_libraries
-from scrub.cli import interrupts
+from scrub.cli import interrupts, standard_streams
 from scrub.cli.groups import Group
 from scrub.errors import ScrubError
 from scrub.redaction import redacted
@@ -109,10 +108,7 @@ def main() -> NoReturn:
         from scrub.cli.completing import answer
 
         sys.exit(answer(cli, asked))
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            # A terminal that lacks a character must not cost the report.
-            stream.reconfigure(errors="backslashreplace")
+    standard_streams.attach()
     unused_libraries.leave_out()
     interrupts.listen()
     try:

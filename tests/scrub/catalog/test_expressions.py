@@ -133,6 +133,9 @@ def test_what_does_not_follow_from_the_row_alone_is_refused(text: str, words: st
         ("word > 'today' AND day > '2026-01-01'", "today"),
         ("at >= '08:30'", "08:30"),
         ("at BETWEEN '08:30:00' AND '2026-01-01'", "08:30:00"),
+        ("'today' IN (day, '2026-01-01')", "today"),
+        ("word IN ('today', day)", "today"),
+        ("'08:30' BETWEEN at AND at", "08:30"),
     ],
 )
 def test_a_day_or_time_that_moves_on_is_refused_without_a_cast_too(text: str, moment: str) -> None:
@@ -158,6 +161,8 @@ def test_a_condition_with_such_a_day_is_refused_in_each_dialect() -> None:
         ("date_format(at, 'HH:mm') >= '08:30'", "spark"),
         ("at >= '2026-01-31 08:30'", "spark"),
         ("word >= '08:30'", "spark"),
+        ("7 IN (id, 2)", "spark"),
+        ("'a' IN ('b', 'c') OR 1 BETWEEN 0 AND id", "spark"),
         ("day > '1970-01-01'", "spark"),
         ("at::time >= '08:30'", "postgres"),
         ("at::time >= TIME '08:30'", "postgres"),

@@ -106,8 +106,17 @@ def _made(directory: Path) -> Path:
 @pytest.mark.parametrize("told", ["plenty", "-5"])
 def test_a_bound_that_is_no_size_is_a_mistake_of_the_user(tmp_path: Path, told: str) -> None:
     options = SparkOptions(conf=((IN_PROCESS_BYTES, told),))
-    with pytest.raises(UsageError, match="is no number of bytes"):
+    with pytest.raises(UsageError, match=rf"{IN_PROCESS_BYTES}: '{told}' is no number of bytes"):
         run_check(CheckRequest(catalog=damaged_lake(tmp_path)), spark_options=options)
+
+
+def test_a_variable_that_is_no_size_is_named_and_not_the_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(IN_PROCESS_BYTES_VARIABLE, "plenty")
+    with pytest.raises(UsageError, match=f"^{IN_PROCESS_BYTES_VARIABLE}: 'plenty'") as mistake:
+        run_check(CheckRequest(catalog=damaged_lake(tmp_path)))
+    assert str(mistake.value.hint).startswith(f"write {IN_PROCESS_BYTES_VARIABLE}=")
 
 
 @pytest.mark.parametrize(
