@@ -26,6 +26,8 @@ def in_existing_folder(path: Path) -> Path:
     """A file that may come and go: in a folder that is not there, it never would."""
     if not path.parent.is_dir():
         raise ValueError(f"the folder '{path.parent}' does not exist")
+    if path.is_dir():
+        raise ValueError(f"'{path}' is a folder, not a file")
     return path
 
 

@@ -47,7 +47,7 @@ def check(
     fresh: bool = False,
     master: str | None = None,
     remote: str | None = None,
-    conf: Mapping[str, str] | None = None,
+    conf: Mapping[str, str | float] | None = None,
     verbose: bool = False,
     spark: "SparkSession | None" = None,
     frames: "Mapping[str, DataFrame] | None" = None,

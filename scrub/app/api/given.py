@@ -69,11 +69,15 @@ def pause_file_of(path: Path | str | None) -> Path | None:
 
 
 def spark_options_of(
-    master: str | None, remote: str | None, conf: Mapping[str, str] | None, verbose: bool
+    master: str | None, remote: str | None, conf: Mapping[str, str | float] | None, verbose: bool
 ) -> SparkOptions:
     """How to start a session where none is given and none is active."""
     if master and remote:
         raise UsageError("master and remote exclude each other: use one of the two")
-    return SparkOptions(
-        master=master, remote=remote, conf=tuple((conf or {}).items()), verbose=verbose
-    )
+    told = tuple((key, _setting(value)) for key, value in (conf or {}).items())
+    return SparkOptions(master=master, remote=remote, conf=told, verbose=verbose)
+
+
+def _setting(value: str | float) -> str:
+    """A value as a command line would have it, where True is written `true`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

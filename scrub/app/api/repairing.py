@@ -39,7 +39,7 @@ def repair(
     execute: bool = False,
     master: str | None = None,
     remote: str | None = None,
-    conf: Mapping[str, str] | None = None,
+    conf: Mapping[str, str | float] | None = None,
     verbose: bool = False,
     spark: "SparkSession | None" = None,
     on_progress: ProgressListener = ignore_progress,

@@ -13,6 +13,7 @@ import click
 import pytest
 
 import scrub.app
+from scrub.app.api.given import spark_options_of
 from scrub.cli import backfill, check, index, journal, repair
 from scrub.errors import UsageError
 
@@ -104,6 +105,8 @@ def test_a_function_refuses_the_numbers_that_its_command_refuses(
         ("check", {"bytes_per_second": 0}, "bytes_per_second: it must be more than 0 bytes"),
         ("check", {"bytes_per_second": "a lot"}, "bytes_per_second: 'a lot' is no number of bytes"),
         ("check", {"pause_file": "no/where"}, "pause_file: the folder 'no' does not exist"),
+        ("check", {"pause_file": "/"}, "pause_file: '/' is a folder, not a file"),
+        ("check", {"all_defects": "/"}, "all_defects: '/' is a folder, not a file"),
         ("check", {"master": "local", "remote": "sc://x"}, "master and remote exclude each other"),
         ("repair", {"kinds": ["mising"]}, "kinds: mising: there is no such kind; there are miss"),
         ("repair", {"verify": True}, "--verify checks what was repaired, and without --execute"),
@@ -119,6 +122,15 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_read(
     with pytest.raises(UsageError) as refused:
         function_of(name)("orders", **given)
     assert str(refused.value).startswith(told)
+
+
+def test_a_setting_may_be_a_number_or_a_truth() -> None:
+    conf = {"scrub.inProcessBytes": 0, "spark.ui.enabled": False, "spark.app.name": "orders"}
+    assert spark_options_of(None, None, conf, verbose=False).conf == (
+        ("scrub.inProcessBytes", "0"),
+        ("spark.ui.enabled", "false"),
+        ("spark.app.name", "orders"),
+    )
 
 
 def test_importing_the_api_is_cheap_and_everything_it_names_is_there() -> None:
