@@ -54,8 +54,8 @@ class Culprits:
             if not slot.index.expressions:
                 continue
             for relation in tables.values():
-                if slot not in relation.slots or relation.is_native:
-                    continue
+                if slot not in relation.slots:
+                    continue  # where tasks open the files, Spark may evaluate expressions: to join
                 raised = raising_row(
                     self.rows_of(relation),
                     slot.table.table,

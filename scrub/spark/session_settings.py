@@ -29,6 +29,9 @@ OF_FEW_ROWS = {
 }
 """Compiling a plan takes longer than interpreting it for some thousands of rows."""
 FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
+_ROOM_FOR_CODE = "-XX:ReservedCodeCacheSize=240m"
+"""As much as with both compilers: a long search for a row that raises fills the fifth of it that
+Java gives to one, and then tells the user so and compiles nothing more."""
 _LATER = 20
 SECOND_COMPILER_LATER = (
     f"-XX:Tier4InvocationThreshold={_LATER * 5_000}",
@@ -91,7 +94,7 @@ def _master_is_configured(options: SparkOptions) -> bool:
 def _java_options(options: SparkOptions, few_rows: bool) -> list[str]:
     java = using_archive()
     if options.short_lived and _is_local(options):  # later sessions of a process have the same JVM
-        java += [FIRST_COMPILER_ONLY] if few_rows else SECOND_COMPILER_LATER
+        java += [FIRST_COMPILER_ONLY, _ROOM_FOR_CODE] if few_rows else SECOND_COMPILER_LATER
     return java
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from scrub.app import explain_check, run_check
 from scrub.errors import UsageError
-from scrub.model.request import CheckRequest, Engine
+from scrub.model.request import CheckRequest, Engine, Strategy
 from scrub.model.result import RunResult, Status
 from tests.builders import found, write_catalog
 from tests.in_process import HERE, check_here
@@ -118,21 +118,26 @@ def test_a_row_that_only_spark_decides_makes_the_run_start_again_with_spark(
         run_check(CheckRequest(catalog=catalog, engine=Engine.NATIVE), spark=spark)
 
 
-def raising(directory: Path, engine: Engine, spark: "SparkSession") -> RunResult:
+def raising(
+    directory: Path,
+    engine: Engine,
+    spark: "SparkSession",
+    strategy: Strategy = Strategy.AUTO,
+) -> RunResult:
     directory.mkdir()
     rows = rows_of(["a", "b", "c"], [2**31 - 1, 5, -(2**31)])
     more = {"columns": [{"expr": "amount + 1", "as": "more", "type": "int"}]}
     entries = pa.table({"more": pa.array([0, 6, 1 - 2**31], pa.int32()), "id": rows["id"]})
     catalog = lake(directory, rows, by_more=(more, entries), by_email=by_email(rows))
     options = HERE if engine is Engine.AUTO else None
-    return run_check(
-        CheckRequest(catalog=catalog, engine=engine), spark=spark, spark_options=options
-    )
+    request = CheckRequest(catalog=catalog, engine=engine, strategy=strategy)
+    return run_check(request, spark=spark, spark_options=options)
 
 
 @pytest.mark.spark
-def test_a_row_that_raises_is_named_on_every_engine(tmp_path: Path, spark: "SparkSession") -> None:
+def test_a_row_that_raises_is_named_in_every_way(tmp_path: Path, spark: "SparkSession") -> None:
     results = [raising(tmp_path / e.value, e, spark) for e in (Engine.AUTO, Engine.SQL)]
+    results.append(raising(tmp_path / "merge", Engine.AUTO, spark, Strategy.MERGE))
     for result in results:
         of_index = {outcome.index: outcome for outcome in result.outcomes}
         assert of_index["by_more"].status is Status.INCOMPLETE

@@ -62,6 +62,7 @@ def test_a_jvm_that_ends_with_a_small_check_does_without_its_second_compiler() -
         for options in (ONE_COMMAND, SparkOptions()):
             java = defaults(options, few_rows).get(JAVA_OPTIONS, "")
             assert (FIRST_COMPILER_ONLY in java) is (few_rows and options.short_lived)
+            assert ("-XX:ReservedCodeCacheSize=240m" in java) is (FIRST_COMPILER_ONLY in java)
 
 
 @pytest.mark.usefixtures("archives")
