@@ -15,7 +15,12 @@ def first_state(
     """The state before the first epoch, when the source is open and nothing was read."""
     demanding = tuple(replace(vnode, must_cover=demanded_by_the_start(start)) for vnode in vnodes)
     return StreamState(
-        identity=identity, vnodes=demanding, heard=start.heard, resume=start.resume, runner=runner
+        identity=identity,
+        vnodes=demanding,
+        heard=start.heard,
+        resume=start.resume,
+        runner=runner,
+        unseen=start.before,
     )
 
 

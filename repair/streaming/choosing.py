@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which rows an epoch reads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
-from scrub.model.stream.coverage import Coverage, HistorySnapshot
+from scrub.model.stream.coverage import Coverage, HistorySnapshot, MustCover
 from scrub.model.stream.epochs import Choice, WantedPart
+from scrub.model.stream.keys import Key
 from scrub.model.stream.vnodes import Vnode
 
 
@@ -15,6 +17,7 @@ def choose_parts(
     *,
     parallel: int,
     rows_max: int,
+    rereads: Mapping[Key, MustCover] | None = None,
 ) -> Choice:
     """The next rows of unfinished vnodes that may be read at this snapshot.
 
@@ -24,6 +27,9 @@ def choose_parts(
     unfinished = [number for number, vnode in enumerate(vnodes) if not vnode.is_finished]
     ready = [n for n in unfinished if may_be_read(vnodes[n], snapshot, coverage)]
     waiting = tuple(sorted(set(unfinished) - set(ready)))
+    # Rows that are read again never keep the vnodes from being read.
+    again = _again(rereads or {}, snapshot, coverage, rows_max // 2 if ready else rows_max)
+    rows_max -= len(again)
     chosen = ready[: min(parallel, rows_max)]
     return Choice(
         wanted=tuple(
@@ -35,8 +41,19 @@ def choose_parts(
             )
             for number in chosen
         ),
+        again=again,
         waiting=waiting,
     )
+
+
+def _again(
+    rereads: Mapping[Key, MustCover],
+    snapshot: HistorySnapshot,
+    coverage: Coverage,
+    rows_max: int,
+) -> tuple[Key, ...]:
+    ready = (key for key, must in rereads.items() if coverage.meets(snapshot, must))
+    return tuple(islice(ready, rows_max))
 
 
 def may_be_read(vnode: Vnode, snapshot: HistorySnapshot, coverage: Coverage) -> bool:

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from repair.streaming.hearing import Hearing, hearing_of
 from repair.streaming.judging import Barrier
-from repair.streaming.passing import pass_parts, without_outdated
+from repair.streaming.passing import pass_rows, without_outdated
 from repair.streaming.progress import progress
 from repair.streaming.writes import WritesOfAnEpoch
 from scrub.model.stream.changes import Changes
 from scrub.model.stream.coverage import Coverage, HistorySnapshot
-from scrub.model.stream.epochs import Epoch, Part
+from scrub.model.stream.epochs import Epoch, Part, Reread
 from scrub.model.stream.state import StreamState
-from scrub.model.stream.vnodes import Vnode
 
 
 def end_epoch(
@@ -23,25 +22,29 @@ def end_epoch(
     *,
     snapshot: HistorySnapshot | None = None,
     parts: Sequence[Part] = (),
+    reread: Reread | None = None,
 ) -> Epoch:
     """What the epoch writes, and the state that becomes true with it.
 
-    The parts were read at the snapshot, and the changes after it was taken. At the barrier the
-    parts count as passed, so that no change falls between the two.
+    The parts and the rows of single keys were read at the snapshot, and the changes after it was
+    taken. At the barrier the parts count as passed, so that no change falls between the two.
     """
-    assert snapshot is not None or not parts, "parts are read at a snapshot"
-    vnodes = list(state.vnodes)
+    assert snapshot is not None or not (parts or reread), "rows are read at a snapshot"
     if snapshot is not None:
-        vnodes = pass_parts(vnodes, parts, snapshot, coverage)
+        state = pass_rows(state, parts, reread, snapshot, coverage)
     hearing = hearing_of(state.heard, changes.heard_to)
-    writes = WritesOfAnEpoch(parts)
-    barrier = Barrier(vnodes, hearing, coverage, writes)
+    writes = WritesOfAnEpoch(parts if reread is None else (*parts, reread))
+    barrier = Barrier(state, hearing, coverage, writes)
     for change in changes.changes:
         barrier.judge(change)
-    vnodes_after = _tidied(barrier.vnodes(), hearing)
+    passed = _passed(barrier, hearing)
+    vnodes_after = tuple(without_outdated(vnode, passed) for vnode in barrier.vnodes())
     after = replace(
         state,
         vnodes=vnodes_after,
+        unseen=coverage.with_changes(state.unseen, barrier.news),
+        rereads=barrier.rereads,
+        reread_at={key: at for key, at in barrier.reread_at.items() if at.token not in passed},
         heard=hearing.heard(),
         resume=changes.resume or state.resume,
         epoch=state.epoch + 1,
@@ -50,10 +53,7 @@ def end_epoch(
     return Epoch(state=after, writes=writes.done(), counts=barrier.counts, late=tuple(barrier.late))
 
 
-def _tidied(vnodes: Sequence[Vnode], hearing: Hearing) -> tuple[Vnode, ...]:
-    """Without what no later change or snapshot is compared with."""
-    snapshots: dict[str, HistorySnapshot] = {}
-    for vnode in vnodes:
-        snapshots.update((floor.snapshot.token, floor.snapshot) for floor in vnode.floors)
-    outdated = [snapshot for snapshot in snapshots.values() if hearing.is_past(snapshot)]
-    return tuple(without_outdated(vnode, outdated) for vnode in vnodes)
+def _passed(barrier: Barrier, hearing: Hearing) -> frozenset[str]:
+    """The snapshots that no later change is compared with: the stream is past all they may show."""
+    snapshots = {snapshot.token: snapshot for snapshot in barrier.snapshots()}
+    return frozenset(token for token, at in snapshots.items() if hearing.is_past(at))

@@ -5,9 +5,35 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from scrub.model.stream.coverage import NOTHING, Coverage, HistorySnapshot, MustCover
-from scrub.model.stream.epochs import Part
+from scrub.model.stream.epochs import Part, Reread
 from scrub.model.stream.keys import Key, Stretch
+from scrub.model.stream.state import StreamState
 from scrub.model.stream.vnodes import Floor, Vnode
+
+
+def pass_rows(
+    state: StreamState,
+    parts: Iterable[Part],
+    reread: Reread | None,
+    snapshot: HistorySnapshot,
+    coverage: Coverage,
+) -> StreamState:
+    """The state after these parts and these single rows were read at the snapshot."""
+    # Where snapshots never go back, what any of them shows is shown by the next one of every vnode.
+    settled = [_settled(vnode, snapshot, coverage) for vnode in state.vnodes]
+    vnodes = pass_parts(settled, parts, snapshot, coverage)
+    keys = () if reread is None else reread.keys
+    return replace(
+        state,
+        vnodes=tuple(vnodes),
+        unseen=coverage.settled(state.unseen, snapshot),
+        rereads={
+            key: coverage.settled(must, snapshot)
+            for key, must in state.rereads.items()
+            if key not in keys
+        },
+        reread_at={**state.reread_at, **dict.fromkeys(keys, snapshot)},
+    )
 
 
 def pass_parts(
@@ -33,6 +59,11 @@ def pass_parts(
     return passed
 
 
+def _settled(vnode: Vnode, snapshot: HistorySnapshot, coverage: Coverage) -> Vnode:
+    must = coverage.settled(vnode.must_cover, snapshot)
+    return vnode if must is vnode.must_cover else replace(vnode, must_cover=must)
+
+
 def still_demanded(must: MustCover, snapshot: HistorySnapshot, coverage: Coverage) -> MustCover:
     """What later snapshots of the vnode have to show, too: the next one may be an older one."""
     return coverage.settled(must, snapshot)
@@ -44,10 +75,9 @@ def has_passed(vnode: Vnode, key: Key) -> bool:
     return stretch is not None and stretch.holds(key)
 
 
-def without_outdated(vnode: Vnode, outdated: Iterable[HistorySnapshot]) -> Vnode:
+def without_outdated(vnode: Vnode, passed: frozenset[str]) -> Vnode:
     """The vnode without floors that the stream is past, and without demands if it is finished."""
-    gone = list(outdated)
-    floors = tuple(floor for floor in vnode.floors if floor.snapshot not in gone)
+    floors = tuple(floor for floor in vnode.floors if floor.snapshot.token not in passed)
     must = NOTHING if vnode.is_finished else vnode.must_cover
     if len(floors) == len(vnode.floors) and must is vnode.must_cover:
         return vnode

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from repair.streaming.effects import Effect
 from scrub.model.stream.changes import UNCHANGED, Change
-from scrub.model.stream.epochs import Cleared, Part, Put, Writes
+from scrub.model.stream.epochs import Cleared, Part, Put, Reread, Writes
 from scrub.model.stream.keys import Key
 
 
 class WritesOfAnEpoch:
     """Gathers what is applied; the last change of a key is the one that is written."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part | Reread]) -> None:
         self._parts = tuple(part for part in parts if part.rows)
         self._cleared: list[Cleared] = []
         self._changes: dict[Key, Put | None] = {}

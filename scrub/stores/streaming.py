@@ -8,14 +8,20 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from scrub.errors import StoreUnavailable
 from scrub.model.stream.changes import Changes
 from scrub.model.stream.coverage import Coverage, HistorySnapshot
-from scrub.model.stream.epochs import Epoch, Part, WantedPart
+from scrub.model.stream.epochs import Epoch, Part, Reread, WantedPart
+from scrub.model.stream.keys import Key
 from scrub.model.stream.state import StreamState
 
 
 class TakenOver(Exception):
     """Another process has written the state of this stream since it was read."""
+
+
+class NotShown(StoreUnavailable):
+    """The table does not show, for too long, what its log says already."""
 
 
 class ChangeSource(Protocol):
@@ -40,6 +46,9 @@ class OpenSnapshot(Protocol):
 
     def read(self, wanted: Sequence[WantedPart]) -> Sequence[Part]:
         """The next rows of some vnodes, in parallel if the store can."""
+
+    def read_again(self, keys: Sequence[Key]) -> Reread:
+        """The rows of these keys, as far as they are there."""
 
 
 class HistoryReader(Protocol):

@@ -5,6 +5,7 @@ In PostgreSQL a commit is in the log before snapshots see it, for long if a sync
 behind. So "everything up to the log's position before the snapshot" is not what a snapshot shows.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -41,11 +42,11 @@ class Coverage(Protocol):
     def covers(self, snapshot: HistorySnapshot, change: Change) -> bool:
         """Whether the snapshot shows what this change did."""
 
-    def with_change(self, must: MustCover, change: Change) -> MustCover:
-        """The demand, and this change with it."""
+    def with_changes(self, must: MustCover, changes: Iterable[Change]) -> MustCover:
+        """The demand, and these changes with it."""
 
     def meets(self, snapshot: HistorySnapshot, must: MustCover) -> bool:
         """Whether the snapshot shows everything that is demanded."""
 
     def settled(self, must: MustCover, snapshot: HistorySnapshot) -> MustCover:
-        """The demand without what every snapshot from this one on shows."""
+        """The demand without what every snapshot from this one on shows; itself if that is all."""

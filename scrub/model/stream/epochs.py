@@ -45,10 +45,20 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reread:
+    """Rows of some keys as a snapshot shows them, as far as they are there."""
+
+    keys: tuple[Key, ...] = ()
+    rows: int = 0
+    data: Any = None  # the rows themselves, for the sink only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """What an epoch reads, and the vnodes that the snapshot is too old for."""
 
     wanted: tuple[WantedPart, ...] = ()
+    again: tuple[Key, ...] = ()
     waiting: tuple[int, ...] = ()
 
 
@@ -73,9 +83,9 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writes:
-    """What an epoch writes, in this order: the parts, then what is cleared, then the changes."""
+    """What an epoch writes, in this order: what was read, what is cleared, then the changes."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Part | Reread, ...] = ()  # nothing is in the places of these rows
     cleared: tuple[Cleared, ...] = ()
     changes: Mapping[Key, Put | None] = field(default_factory=dict)  # None: the row is gone
 

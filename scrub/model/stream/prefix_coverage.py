@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Snapshots that show all changes up to a position: versions of Delta, exports with a position."""
 
+from collections.abc import Iterable
+
 from scrub.model.stream.changes import Change, Position
 from scrub.model.stream.coverage import HistorySnapshot, MustCover
 
@@ -13,11 +15,12 @@ class PrefixCoverage:
     def covers(self, snapshot: HistorySnapshot, change: Change) -> bool:
         return change.position <= snapshot.ceiling.get(change.partition, _BEFORE_ALL)
 
-    def with_change(self, must: MustCover, change: Change) -> MustCover:
-        known = must.positions.get(change.partition, _BEFORE_ALL)
-        if change.position <= known:
-            return must
-        return MustCover(positions={**must.positions, change.partition: change.position})
+    def with_changes(self, must: MustCover, changes: Iterable[Change]) -> MustCover:
+        last = dict(must.positions)
+        for change in changes:
+            known = last.get(change.partition, _BEFORE_ALL)
+            last[change.partition] = max(known, change.position)
+        return MustCover(positions=last)
 
     def meets(self, snapshot: HistorySnapshot, must: MustCover) -> bool:
         return all(

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a stream: what becomes true in one commit with its output."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from scrub.errors import ScrubError
 from scrub.model.stream.changes import Positions
-from scrub.model.stream.coverage import MustCover
+from scrub.model.stream.coverage import NOTHING, HistorySnapshot, MustCover
 from scrub.model.stream.heard import Heard, InOrder
+from scrub.model.stream.keys import Key
 from scrub.model.stream.vnodes import Vnode
 
 
@@ -43,11 +45,18 @@ class StreamState:
     epoch: int = 0
     progress_shown: int = 0  # in ten-thousandths; it never goes back
     runner: str = ""  # the process that wrote it
+    # Rows whose long values nobody has: what a snapshot has to show to be read for them.
+    rereads: Mapping[Key, MustCover] = field(default_factory=dict)
+    # Rows that were read again, and when: floors of single keys.
+    reread_at: Mapping[Key, HistorySnapshot] = field(default_factory=dict)
+
+    # What the index shows once all is read, from history or changes, and a snapshot may not show.
+    unseen: MustCover = NOTHING
 
     @property
     def is_read(self) -> bool:
-        """Whether all of the history was read."""
-        return all(vnode.is_finished for vnode in self.vnodes)
+        """Whether all of the history was read, and no row has to be read again."""
+        return not self.rereads and all(vnode.is_finished for vnode in self.vnodes)
 
     @property
     def shown(self) -> Positions | None:
@@ -57,7 +66,8 @@ class StreamState:
         """
         if not isinstance(self.heard, InOrder) or not self.is_read:
             return None
-        return None if any(vnode.floors for vnode in self.vnodes) else self.heard.marks
+        has_floors = bool(self.reread_at) or any(vnode.floors for vnode in self.vnodes)
+        return None if has_floors else self.heard.marks
 
 
 def demand_same(found: StreamIdentity, expected: StreamIdentity) -> None:

@@ -6,6 +6,7 @@ those listed were running. A transaction is visible if none of that hides it. Wh
 back does not matter here: the stream has no changes of such.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -53,11 +54,8 @@ class VisibilityCoverage:
     def covers(self, snapshot: HistorySnapshot, change: Change) -> bool:
         return parse_snapshot(snapshot.token).shows(_transaction_of(change))
 
-    def with_change(self, must: MustCover, change: Change) -> MustCover:
-        transaction = _transaction_of(change)
-        if transaction in must.transactions:
-            return must
-        return replace(must, transactions=must.transactions | {transaction})
+    def with_changes(self, must: MustCover, changes: Iterable[Change]) -> MustCover:
+        return replace(must, transactions=must.transactions.union(map(_transaction_of, changes)))
 
     def meets(self, snapshot: HistorySnapshot, must: MustCover) -> bool:
         seen = parse_snapshot(snapshot.token)
@@ -69,11 +67,13 @@ class VisibilityCoverage:
         if not (must.transactions or must.snapshot):
             return must
         xmin = parse_snapshot(snapshot.token).xmin
+        left = frozenset(xid for xid in must.transactions if xid >= xmin)
         first = must.snapshot
-        return MustCover(
-            transactions=frozenset(xid for xid in must.transactions if xid >= xmin),
-            snapshot=None if first is None or parse_snapshot(first).xmax <= xmin else first,
-        )
+        if first is not None and parse_snapshot(first).xmax <= xmin:
+            first = None
+        if len(left) == len(must.transactions) and first == must.snapshot:
+            return must
+        return MustCover(transactions=left, snapshot=first)
 
 
 def _transaction_of(change: Change) -> int:

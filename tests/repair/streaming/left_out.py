@@ -53,10 +53,12 @@ def _without_tombstones(last: dict[Key, LastChange], effect: Effect) -> None:
         last[effect.key] = LastChange(effect.change.position, False)
 
 
+_conclude = StreamRun._conclude
+
+
 def _acknowledge_first(self: StreamRun, ended: Epoch) -> None:
     self._source.acknowledge(ended.state.resume)
-    self._sink.commit(ended)
-    self._state = ended.state
+    _conclude(self, ended)
 
 
 _recover = StreamRun.recover
@@ -136,6 +138,11 @@ RULES: dict[str, tuple[Any, str, Any]] = {
     "they are kept for the whole window": (
         "repair.streaming.hearing",
         "may_be_followed_by_earlier",
+        lambda *_: False,
+    ),
+    "a row that nobody has is read again": (
+        "repair.streaming.judging",
+        "lacks_values",
         lambda *_: False,
     ),
     "what is late goes to the quarantine": (

@@ -12,7 +12,7 @@ from repair.streaming.cutting import cut
 from repair.streaming.running import Pace, StreamRun
 from scrub.model.stream.changes import UNCHANGED, Change, Changes, Position
 from scrub.model.stream.coverage import Coverage, HistorySnapshot, MustCover
-from scrub.model.stream.epochs import Epoch, Part, WantedPart
+from scrub.model.stream.epochs import Epoch, Part, Reread, WantedPart
 from scrub.model.stream.heard import InOrder, OutOfOrder
 from scrub.model.stream.keys import Key
 from scrub.model.stream.state import Start, StreamIdentity, StreamState
@@ -142,6 +142,10 @@ class ModelSnapshot:
     def read(self, wanted: Sequence[WantedPart]) -> list[Part]:
         self.moment("read")
         return [self._part(part) for part in wanted]
+
+    def read_again(self, keys: Sequence[Key]) -> Reread:
+        found = [(key, self.rows[key]) for key in keys if key in self.rows]
+        return Reread(keys=tuple(keys), rows=len(found), data=found)
 
     def _part(self, wanted: WantedPart) -> Part:
         behind = sorted(
@@ -276,11 +280,15 @@ class ModelStream:
         state = self.sink.state
         if state is None or not isinstance(state.heard, InOrder):
             return
-        shown = self.upstream.rows_at(state.heard.marks)
+        marks = state.heard.marks
+        shown = self.upstream.rows_where(
+            lambda change: change.position <= marks.get(change.partition, ())
+        )
         for key in {*shown, *self.sink.output}:
             vnode = next(vnode for vnode in state.vnodes if vnode.slice.holds(key))
             is_passed = vnode.passed is not None and vnode.passed.holds(key)
-            if any(floor.stretch.holds(key) for floor in vnode.floors):
+            is_passed = is_passed and key not in state.rereads
+            if key in state.reread_at or any(f.stretch.holds(key) for f in vnode.floors):
                 continue
             expected = shown.get(key) if is_passed else None
             if self.sink.output.get(key) != expected:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table, its log, and what its snapshots show, in plain Python."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from scrub.model.stream.changes import UNCHANGED, Change, Position
@@ -91,7 +91,7 @@ class Upstream:
             return []
         if kind == "truncate":
             return [] if self.held else [Change(position=(), is_truncate=True, partition="0")]
-        if key in locked or (kind == "move" and (value,) in locked):
+        if key in locked or (kind.startswith("move") and (value,) in locked):
             return []
         row = self.rows.get(key)
         of = self.partition_of
@@ -102,9 +102,12 @@ class Upstream:
                 return [self._put(key, (value, UNCHANGED))]
             case "delete" if row is not None:
                 return [Change(position=(), removed=key, partition=of(key))]
-            case "move" if row is not None and (value,) not in self.rows:
+            case "move" | "move short" if row is not None and (value,) not in self.rows:
                 new: Key = (value,)
+                if kind == "move short":
+                    row = (row[0], UNCHANGED)
                 if of(key) != of(new):
+                    row = self.rows[key]  # two changes that know nothing of each other
                     gone = Change(position=(), removed=key, partition=of(key))
                     return [gone, self._put(new, row)]
                 return [Change(position=(), removed=key, put=new, values=row, partition=of(key))]
@@ -146,12 +149,6 @@ class Upstream:
                 if is_shown(change):
                     apply(rows, change)
         return rows
-
-    def rows_at(self, positions: Mapping[str, Position]) -> Rows:
-        """The table at a position of each partition."""
-        return self.rows_where(
-            lambda change: change.position <= positions.get(change.partition, ())
-        )
 
 
 def apply(rows: Rows, change: Change) -> None:

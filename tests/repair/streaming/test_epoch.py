@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single epochs: TRUNCATE, values left out, floors that end, demands that end."""
 
+from dataclasses import replace
+
 import pytest
 
 from repair.streaming.epoch import end_epoch
 from repair.streaming.hearing import UnorderedTruncate
 from scrub.model.stream.changes import UNCHANGED, Changes
-from scrub.model.stream.coverage import NOTHING
+from scrub.model.stream.coverage import NOTHING, HistorySnapshot
 from scrub.model.stream.epochs import Put, Verdict
 from scrub.model.stream.heard import OutOfOrder
 from scrub.model.stream.keys import Slice, Stretch
 from scrub.model.stream.prefix_coverage import PrefixCoverage
 from scrub.model.stream.state import StreamState
+from scrub.model.stream.visibility_coverage import VisibilityCoverage
 from tests.repair.streaming.made import (
     a_state,
     delete,
@@ -100,6 +103,18 @@ def test_what_must_be_covered_is_forgotten_when_a_vnode_is_finished() -> None:
     state = end_epoch(a_state(), heard(delete(3, 9)), COVERAGE).state
     assert state.vnodes[0].must_cover.positions == {"": (3,)}
     assert read(state, at=3, is_end=True).vnodes[0].must_cover == NOTHING
+
+
+def test_a_snapshot_settles_the_demands_of_every_vnode() -> None:
+    """Of a PostgreSQL primary. Otherwise a vnode that is read last would list every transaction."""
+    coverage = VisibilityCoverage()
+    state = a_state([(5,)])
+    changes = heard(replace(delete(1, 2), transaction=7), replace(delete(2, 7), transaction=9))
+    state = end_epoch(state, changes, coverage).state
+    assert [vnode.must_cover.transactions for vnode in state.vnodes] == [{7}, {9}]
+    newer = HistorySnapshot("9:12:9,10")
+    state = end_epoch(state, heard(), coverage, snapshot=newer).state
+    assert [vnode.must_cover.transactions for vnode in state.vnodes] == [set(), {9}]
 
 
 def test_duplicates_within_an_epoch_are_counted_once_each() -> None:

@@ -190,6 +190,19 @@ def test_an_update_without_its_long_value_is_covered_by_the_floor() -> None:
     goes_wrong_without("passed places have a floor", interleaving)
 
 
+def test_a_long_value_that_moves_to_a_passed_place_is_read_again() -> None:
+    """Its row was not read yet, so nobody has the value that the change leaves out."""
+
+    def interleaving() -> Found:
+        scene = Scene(5, 9)
+        scene.start()
+        scene.epoch()
+        scene.write(("move short", 9, 1))
+        return scene.end()
+
+    goes_wrong_without("a row that nobody has is read again", interleaving)
+
+
 def test_entries_do_not_step_back_where_there_is_a_floor() -> None:
     """On an ordered source with whole rows, this is all that a floor is for."""
     seen = []

@@ -2,13 +2,14 @@
 """A stream that is paused, taken over, or began with another table."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
-from repair.streaming.running import Pace
+from repair.streaming.running import Pace, StreamRun
 from scrub.model.stream.state import AnotherStream
 from scrub.stores.streaming import TakenOver
-from tests.repair.streaming.model_stream import IDENTITY, ModelStream
+from tests.repair.streaming.model_stream import IDENTITY, ModelSink, ModelStream
 from tests.repair.streaming.model_upstream import Upstream
 
 
@@ -57,6 +58,48 @@ def test_the_number_of_readers_may_change_between_epochs() -> None:
         stream.run.epoch()
     stream.settle()
     assert not stream.differences()
+
+
+def test_a_run_that_failed_recovers_before_it_goes_on() -> None:
+    """The changes that it had read are gone from its connection to the source."""
+    stream = stream_of(3, rows_max=9)
+    stream.settle()
+    stream.upstream.commit(("put", 1, "new"))
+    with (
+        patch.object(ModelSink, "commit", side_effect=ConnectionError),
+        pytest.raises(ConnectionError),
+    ):
+        stream.run.epoch()
+    with pytest.raises(AssertionError, match="recover"):
+        stream.run.epoch()
+    stream.run.recover()
+    stream.settle()
+    assert not stream.differences()
+
+
+def test_an_idle_stream_commits_now_and_then_only() -> None:
+    moments = iter([0.0, 0.2, 0.4, 1.1, 1.1, 1.2])
+    stream = stream_of(1, rows_max=9)
+    stream.settle()
+    stream.start()
+    stream.run = StreamRun(
+        IDENTITY,
+        stream.source,
+        stream.history,
+        stream.sink,
+        first=lambda: pytest.fail("there is a state"),
+        pace=Pace(idle_seconds=1.0),
+        clock=lambda: next(moments),
+    )
+    stream.run.recover()
+    committed = []
+    for _ in range(4):
+        stream.run.epoch()
+        state = stream.sink.state
+        assert state is not None
+        committed.append(state.epoch)
+    first = committed[0]
+    assert committed == [first, first, first + 1, first + 1]
 
 
 def test_a_process_that_was_taken_over_writes_nothing_more() -> None:

@@ -56,8 +56,9 @@ class _Layout:
 class Decoder:
     """Collects whole transactions."""
 
-    def __init__(self, table: StreamedTable, recent_transaction: int) -> None:
-        self.heard_to: Position | None = None
+    def __init__(self, table: StreamedTable, recent_transaction: int, start_lsn: int = 0) -> None:
+        # A server decodes again what comes before the place to continue at, and says how far it is.
+        self.heard_to: Position = (start_lsn, 0)
         self._table = table
         self._readers = _key_readers(table)
         self._recent = recent_transaction
@@ -93,8 +94,7 @@ class Decoder:
             self._heard(wal_end)
 
     def _heard(self, lsn: int) -> None:
-        position = (lsn, 0)
-        self.heard_to = max(position, self.heard_to or position)
+        self.heard_to = max(self.heard_to, (lsn, 0))
 
     @property
     def is_in_a_transaction(self) -> bool:

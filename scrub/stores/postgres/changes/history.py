@@ -7,16 +7,16 @@ A cast to text would not do, since it spells some types in another way.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from scrub.errors import StoreUnavailable
 from scrub.model.stream.changes import ONE_PARTITION, Values
 from scrub.model.stream.coverage import HistorySnapshot
-from scrub.model.stream.epochs import Part, WantedPart
+from scrub.model.stream.epochs import Part, Reread, WantedPart
 from scrub.model.stream.keys import Key
-from scrub.stores.postgres.changes.key_types import IN_BYTES, key_reader, type_sql
+from scrub.stores.postgres.changes.key_bounds import ordering, where
+from scrub.stores.postgres.changes.key_types import key_reader
 from scrub.stores.postgres.changes.lsn import lsn_number
-from scrub.stores.postgres.changes.streamed_table import StreamedTable, WantedColumn
+from scrub.stores.postgres.changes.streamed_table import StreamedTable
 from scrub.stores.postgres.connections import (
     Connection,
     connect,
@@ -24,7 +24,7 @@ from scrub.stores.postgres.connections import (
     require_psycopg,
     safe_message,
 )
-from scrub.stores.postgres.quoting import identifier, literal
+from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.shared_snapshot import BEGIN_READING
 
 _SEEN = """
@@ -84,8 +84,16 @@ class TableSnapshot:
         self._table = table
         self._readers = [key_reader(c.type_oid, c.name) for c in table.key_columns]
 
+    def export(self) -> str:
+        """What another session gives to SET TRANSACTION SNAPSHOT while this one is open."""
+        return str(only_row(self._connection, "SELECT pg_catalog.pg_export_snapshot()")[0])
+
     def read(self, wanted: Sequence[WantedPart]) -> list[Part]:
         return [self._part(part) for part in wanted]
+
+    def read_again(self, keys: Sequence[Key]) -> Reread:
+        rows = self._rows(_query_of_keys(self._table, keys))
+        return Reread(keys=tuple(keys), rows=len(rows), data=rows)
 
     def _part(self, wanted: WantedPart) -> Part:
         rows = self._rows(_query(self._table, wanted))
@@ -117,32 +125,18 @@ def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode()
 
 
-def _query(table: StreamedTable, wanted: WantedPart) -> str:
-    bounds = [
-        _bound(table.key_columns, compare, key)
-        for compare, key in (
-            (">=", wanted.slice.low),
-            (">", wanted.after),
-            ("<", wanted.slice.high),
-        )
-        if key is not None
-    ]
+def _query_of_keys(table: StreamedTable, keys: Sequence[Key]) -> str:
+    conditions = " OR ".join(f"({where(table.key_columns, ('=', key))})" for key in keys)
     columns = ", ".join(identifier(column.name) for column in table.columns)
-    where = f" WHERE {' AND '.join(bounds)}" if bounds else ""
-    order = ", ".join(map(_in_order, table.key_columns))
-    return f"SELECT {columns} FROM {table.sql}{where} ORDER BY {order} LIMIT {wanted.rows_max}"
+    return f"SELECT {columns} FROM {table.sql} WHERE {conditions}"
 
 
-def _bound(columns: Sequence[WantedColumn], compare: str, key: Key) -> str:
-    names = ", ".join(map(_in_order, columns))
-    values = ", ".join(_literal(value, column) for column, value in zip(columns, key, strict=True))
-    return f"ROW({names}) {compare} ROW({values})"
-
-
-def _in_order(column: WantedColumn) -> str:
-    name = identifier(column.name)
-    return f'{name} COLLATE pg_catalog."C"' if column.type_oid in IN_BYTES else name
-
-
-def _literal(value: Any, column: WantedColumn) -> str:
-    return f"{literal(value)}::{type_sql(column.type_oid)}"
+def _query(table: StreamedTable, wanted: WantedPart) -> str:
+    key = table.key_columns
+    low, high = wanted.slice.low, wanted.slice.high
+    condition = where(key, (">=", low), (">", wanted.after), ("<", high))
+    columns = ", ".join(identifier(column.name) for column in table.columns)
+    return (
+        f"SELECT {columns} FROM {table.sql} WHERE {condition} ORDER BY {ordering(key)} "
+        f"LIMIT {wanted.rows_max}"
+    )

@@ -15,11 +15,16 @@ _SETTINGS = {
     # Between two reads, a stream writes an epoch. A server that hears nothing for longer gives up.
     "wal_sender_timeout": "600000",
 }
+_OBJECT_IN_USE = b"55006"
 _ENDED, _NOTHING_YET = -1, 0
 
 
 class StreamEnded(StoreUnavailable):
     """The server or the network ended a replication connection; another one may be opened."""
+
+
+class SlotInUse(StoreUnavailable):
+    """Another process reads the slot, or one that has ended did a moment ago."""
 
 
 class ReplicationConnection:
@@ -89,8 +94,12 @@ class ReplicationConnection:
             result = self._connection.exec_(statement.encode())
         except self._psycopg.Error as error:
             raise StreamEnded(self._said(error)) from error
-        if self._psycopg.pq.ExecStatus(result.status).name not in expected:
-            raise StoreUnavailable(f"PostgreSQL: {self._reason(result.error_message)}")
+        pq = self._psycopg.pq
+        if pq.ExecStatus(result.status).name not in expected:
+            reason = f"PostgreSQL: {self._reason(result.error_message)}"
+            if result.error_field(pq.DiagnosticField.SQLSTATE) == _OBJECT_IN_USE:
+                raise SlotInUse(reason)
+            raise StoreUnavailable(reason)
         return result
 
     def _said(self, error: Exception) -> str:

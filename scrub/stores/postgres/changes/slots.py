@@ -3,13 +3,13 @@
 
 from dataclasses import dataclass
 
-from scrub.errors import ScrubError, StoreUnavailable
+from scrub.errors import ScrubError
 from scrub.model.stream.changes import ONE_PARTITION
 from scrub.model.stream.coverage import MustCover
 from scrub.model.stream.heard import InOrder
 from scrub.model.stream.state import Start
 from scrub.stores.postgres.changes.lsn import lsn_number
-from scrub.stores.postgres.changes.replication import ReplicationConnection
+from scrub.stores.postgres.changes.replication import ReplicationConnection, SlotInUse
 from scrub.stores.postgres.connections import Connection, connect, only_row
 from scrub.stores.postgres.quoting import identifier
 from scrub.stores.postgres.shared_snapshot import read_at
@@ -27,10 +27,6 @@ _SLOT = """
 
 class SlotLost(ScrubError):
     """The server has given up the slot: changes that the stream has not read are gone."""
-
-
-class SlotInUse(StoreUnavailable):
-    """Another process reads the slot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +124,18 @@ def create_slot(conninfo: str, name: str) -> Start:
         resume=start,
         before=MustCover(snapshot=str(token)),
     )
+
+
+def begin_anew(conninfo: str, name: str, publication: str, table_sql: str) -> Start:
+    """Make the slot of a stream that has no state yet.
+
+    A slot of that name is left from a start that was not finished; nobody has read it.
+    """
+    with connect(conninfo) as connection:
+        publish(connection, publication, table_sql)
+        connection.commit()
+        drop_slot(connection, name)
+    return create_slot(conninfo, name)
 
 
 def drop_slot(connection: Connection, name: str) -> bool:

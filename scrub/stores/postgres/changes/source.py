@@ -10,6 +10,7 @@ from scrub.stores.postgres.changes.decoding import Decoder
 from scrub.stores.postgres.changes.lsn import lsn_number, lsn_text
 from scrub.stores.postgres.changes.messages import Keepalive
 from scrub.stores.postgres.changes.pgoutput import parse_frame, status_update
+from scrub.stores.postgres.changes.quiet_log import QuietLog
 from scrub.stores.postgres.changes.replication import (
     ReplicationConnection,
     StreamEnded,
@@ -21,14 +22,16 @@ from scrub.stores.postgres.connections import connect
 from scrub.stores.postgres.quoting import identifier
 
 WAIT_SECONDS = 0.1
+"""So long a read waits if there is nothing."""
+BUSY_SECONDS = 0.5
+"""So long a read takes at most while there is something all the time."""
 _RECENT = "SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text"
 
 
 class PostgresChanges:
     """The changes of one table in the order of their commits.
 
-    A lost connection is reported once; the next read opens another one where the last commit of
-    the sink was.
+    After an error it has to be opened again: what it had read and nobody kept is read again.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class PostgresChanges:
         self._connection: ReplicationConnection | None = None
         self._decoder: Decoder | None = None
         self._kept = 0  # what the sink has
+        self._quiet = QuietLog(conninfo)
 
     def identity(self) -> str:
         """The server, its time line, the database and the slot."""
@@ -76,20 +80,18 @@ class PostgresChanges:
         except BaseException:
             replication.close()
             raise
-        self._connection, self._decoder = replication, Decoder(self._table, int(recent))
+        self._connection, self._decoder = replication, Decoder(self._table, int(recent), self._kept)
 
     def changes(self, limit: int) -> Changes:
         """Whole transactions only; the rest of one is kept for the next call."""
-        if self._connection is None:
-            self.open(lsn_text(self._kept))
         connection, decoder = self._opened()
+        before = decoder.heard_to
         try:
             self._read(connection, decoder, limit)
         except StreamEnded:
-            self.close()  # what it had read is read again
+            self.close()
             raise
-        if decoder.heard_to is None:
-            return Changes()
+        self._quiet.heard(has_moved=decoder.heard_to > before or decoder.is_in_a_transaction)
         return Changes(
             changes=decoder.take_out(),
             heard_to={ONE_PARTITION: decoder.heard_to},
@@ -106,14 +108,18 @@ class PostgresChanges:
         if self._connection is not None:
             self._connection.close()
         self._connection = self._decoder = None
+        self._quiet.close()
 
     def _read(self, connection: ReplicationConnection, decoder: Decoder, limit: int) -> None:
         # The reply says how far the server is: without changes of this table, it still moves on.
         self._answer(connection, wants_reply=True)
-        until = time.monotonic() + self._wait_seconds
+        began = time.monotonic()
         while decoder.waiting < limit:
-            rest = until - time.monotonic()
-            frame = connection.receive(0.0 if decoder.waiting else max(0.0, rest))
+            passed = time.monotonic() - began
+            if passed > BUSY_SECONDS:
+                return  # perhaps in the midst of a long transaction: the history goes on meanwhile
+            rest = 0.0 if decoder.waiting else max(0.0, self._wait_seconds - passed)
+            frame = connection.receive(rest)
             if frame is None:
                 return
             match parse_frame(frame):
@@ -123,13 +129,11 @@ class PostgresChanges:
                         self._answer(connection, wants_reply=False)
                 case payload:
                     decoder.take(payload.message)
-            if rest < 0:
-                return  # in the midst of a long transaction: the history goes on meanwhile
 
     def _answer(self, connection: ReplicationConnection, *, wants_reply: bool) -> None:
         connection.send(status_update(self._kept, self._kept, wants_reply=wants_reply))
 
     def _opened(self) -> tuple[ReplicationConnection, Decoder]:
-        assert self._connection is not None
-        assert self._decoder is not None
+        if self._connection is None or self._decoder is None:
+            raise StreamEnded("the change source is closed")
         return self._connection, self._decoder

@@ -47,8 +47,7 @@ def test_a_snapshot_shows_all_of_another_if_it_shows_each_of_its_transactions(
 
 
 def test_transactions_below_the_xmin_of_a_read_snapshot_are_forgotten() -> None:
-    must = COVERAGE.with_change(COVERAGE.with_change(MustCover(), of(7)), of(9))
-    must = COVERAGE.with_change(must, of(9))
+    must = COVERAGE.with_changes(COVERAGE.with_changes(MustCover(), [of(7)]), [of(9), of(9)])
     assert must.transactions == {7, 9}
     assert COVERAGE.settled(must, HistorySnapshot("8:12:8")).transactions == {9}
 

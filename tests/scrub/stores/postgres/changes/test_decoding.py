@@ -86,7 +86,7 @@ def test_a_transaction_is_never_cut() -> None:
         decoder.take(message)
     decoder.alive(1000)  # may be behind the commit that is being sent
     assert decoder.take_out() == ()
-    assert decoder.heard_to is None
+    assert decoder.heard_to == (0, 0)
     decoder.take(Commit(50, 60))
     assert len(decoder.take_out()) == 1
     assert decoder.heard_to == (60, 0)
@@ -94,6 +94,13 @@ def test_a_transaction_is_never_cut() -> None:
     assert decoder.heard_to == (80, 0)
     decoder.alive(70)
     assert decoder.heard_to == (80, 0)
+
+
+def test_a_server_that_decodes_again_does_not_set_the_stream_back() -> None:
+    """It would forget changes, as seen from the state, and the next start would be refused."""
+    decoder = Decoder(table(), 100, start_lsn=500)
+    decoder.alive(300)
+    assert decoder.heard_to == (500, 0)
 
 
 def test_a_truncate_of_several_tables_is_one_of_this_one() -> None:

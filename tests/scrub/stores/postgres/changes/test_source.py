@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The changes of a real server."""
 
+import time
+
 import pytest
 
 from scrub.errors import StoreUnavailable
@@ -8,8 +10,8 @@ from scrub.model.stream.changes import UNCHANGED
 from scrub.model.stream.coverage import HistorySnapshot
 from scrub.model.stream.heard import InOrder
 from scrub.stores.postgres.changes.lsn import lsn_number
-from scrub.stores.postgres.changes.replication import ReplicationConnection
-from scrub.stores.postgres.changes.slots import SlotInUse, SlotLost
+from scrub.stores.postgres.changes.replication import ReplicationConnection, SlotInUse
+from scrub.stores.postgres.changes.slots import SlotLost
 from tests.postgres_server import Database
 from tests.scrub.stores.postgres.changes.ground import (
     Ground,
@@ -251,6 +253,17 @@ def test_a_slot_that_somebody_reads_is_refused(ground: Ground) -> None:
     reader.close()
 
 
+def test_a_slot_that_somebody_takes_in_the_last_moment_is_told_as_well(ground: Ground) -> None:
+    """A process that was killed may have asked for it just before."""
+    ground.start()
+    connection = ReplicationConnection(ground.conninfo)
+    start = f"START_REPLICATION SLOT {ground.slot} LOGICAL 0/0"
+    options = "(proto_version '1', publication_names 'p')"
+    with pytest.raises(SlotInUse, match="is active for PID"):
+        connection.start(f"{start} {options}")
+    connection.close()
+
+
 def test_the_server_forgets_also_while_the_table_is_idle(ground: Ground) -> None:
     """An idle slot would keep the log of every other table."""
     ground.start()
@@ -267,14 +280,40 @@ def test_the_server_forgets_also_while_the_table_is_idle(ground: Ground) -> None
         assert lsn_number(slot.confirmed) >= lsn_number(end)
 
 
-def test_a_lost_connection_is_reported_once_and_nothing_is_missing(ground: Ground) -> None:
+def test_the_end_of_a_quiet_log_is_reached_soon(ground: Ground) -> None:
+    """A rollback leaves records that the server has no hurry to write out."""
     ground.start()
+    for _ in range(3):
+        ground.database.run("BEGIN; INSERT INTO public.t VALUES (1, repeat('x', 2000)); ROLLBACK")
+        ceiling = ground.snapshot().ceiling[""][0]
+        began = time.monotonic()
+        assert ground.hear_of(ceiling).changes == ()
+        assert time.monotonic() - began < 5
+
+
+def test_a_quiet_server_is_not_written_to(ground: Ground) -> None:
+    ground.start()
+    ground.hear_of(ground.snapshot().ceiling[""][0])
+    assert ground.source is not None
+    until = time.monotonic() + 1.5
+    places = set()
+    while time.monotonic() < until:
+        ground.source.changes(1)
+        places.add(ground.database.rows("SELECT pg_current_wal_insert_lsn()::text")[0])
+    assert len(places) <= 2  # the server itself may say something
+
+
+def test_after_a_lost_connection_nothing_is_missing(ground: Ground) -> None:
+    start = ground.start()
     ground.database.run("INSERT INTO public.t VALUES (1)")
     process = ground.found_slot().reader
     ground.database.run(f"SELECT pg_terminate_backend({process}, 10000)")
     assert ground.source is not None
     with pytest.raises(StoreUnavailable, match="terminating connection"):
         ground.hear(2)
+    with pytest.raises(StoreUnavailable, match="is closed"):
+        ground.source.changes(1)
+    ground.open(start.resume)
     assert [change.put for change in ground.hear(1)] == [(1,)]
 
 
@@ -299,7 +338,7 @@ def test_a_commit_arrives_before_snapshots_show_it(ground: Ground) -> None:
         assert change.position < snapshot.ceiling[""], "the snapshot was taken after the commit"
         assert ground.source is not None
         assert not ground.source.coverage.covers(snapshot, change)
-        must = ground.source.coverage.with_change(ground.start_demand(), change)
+        must = ground.source.coverage.with_changes(ground.start_demand(), [change])
         assert not ground.source.coverage.meets(snapshot, must)
     writer.join()
     snapshot = ground.snapshot()
