@@ -10,6 +10,7 @@ from pathlib import Path
 from yaml.nodes import Node
 
 from scrub.catalog import document
+from scrub.catalog.changes import refuse_shared_slots
 from scrub.catalog.document import Mistakes
 from scrub.catalog.gate_policy import read_gate_policy
 from scrub.catalog.places import place_of
@@ -97,6 +98,7 @@ def _read_catalog(path: Path, root: Node, mistakes: Mistakes, unset_allowed: boo
         found = read_tables(node, section.line_of("tables"), stores, mistakes, time_zone)
         tables = {name: replace(table, catalog=path) for name, table in found.items()}
     refuse_shared_relations(tables, stores, mistakes)
+    refuse_shared_slots(tables, stores, mistakes)
     as_written = dict(_as_written(section.node("stores")))
     return Catalog(
         path=path,

@@ -54,7 +54,7 @@ def describe_catalog(catalog: Catalog) -> Iterator[Listing]:
 
 
 def describe_table(table: Table) -> Iterator[Listing]:
-    """The columns, indexes and constraints of one table."""
+    """The columns, indexes, changes and constraints of one table."""
     yield Listing(
         ("column", "type", "nullable", "primary key"),
         tuple(
@@ -70,6 +70,9 @@ def describe_table(table: Table) -> Iterator[Listing]:
     if table.indexes:
         headers = ("index", "store", "relation", "key", "primary key", "storing", "covers")
         yield Listing(headers, tuple(map(_index, table.indexes)))
+    if (changes := table.changes) is not None:
+        feed = (changes.kind, changes.slot, changes.publication)
+        yield Listing(("changes", "slot", "publication"), (feed,))
     constraints = [
         *((f"check {name}", text) for name, text in table.checks.items()),
         *((f"unique {key.name}", ", ".join(key.columns)) for key in table.unique),

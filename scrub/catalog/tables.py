@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `tables:` of a catalog: columns, primary key and checks."""
+"""The `tables:` of a catalog: columns, primary key, checks and changes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,6 +7,7 @@ from dataclasses import replace
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from scrub.catalog import document, names
+from scrub.catalog.changes import read_changes
 from scrub.catalog.constraints import (
     constraint_lines,
     read_checks,
@@ -35,6 +36,7 @@ _KEYS = (
     "foreign_keys",
     "indexes",
     "time_zone",
+    "changes",
 )
 
 
@@ -93,6 +95,7 @@ def _read_table(
         checks=read_checks(section, context.columns),
         unique=tuple(read_unique_keys(section, context.columns)),
         time_zone=read_time_zone(section, time_zone),
+        changes=read_changes(section, entry.name, stores.get(context.store)),
         line=entry.line,
     )
 

@@ -24,6 +24,7 @@ class Store:
     schema: str | None = None  # in the database
     format: str | None = None  # for kind "spark": parquet, orc, csv, json, jdbc, table
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+    snapshot: str | None = None  # one that a session has exported: everything is read at it
     unset: tuple[str, ...] = ()  # variables it refers to and the environment does not have
 
     def in_time_zone(self, zone: str) -> "Store":
@@ -125,6 +126,16 @@ class ForeignKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeFeed:
+    """Where a stream hears of the changes of a table, as the catalog describes it."""
+
+    kind: str  # "postgres"
+    slot: str
+    publication: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table with a primary key and the indexes that should agree with it."""
 
@@ -140,6 +151,7 @@ class Table:
     constraint_lines: Mapping[str, int] = field(default_factory=dict)  # of those the catalog names
     time_zone: str = UTC  # that its expressions are evaluated in, by every engine
     line: int = 0
+    changes: ChangeFeed | None = None
     kv: KvTable | None = None  # set when rows and entries are pairs of bytes
     # The file that describes it, for commands in messages. Never part of what the table is.
     catalog: Path | None = field(default=None, compare=False, repr=False)

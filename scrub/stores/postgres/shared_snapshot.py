@@ -35,10 +35,13 @@ _HOLDERS = """
 class SharedSnapshot:
     """The connection whose snapshot everybody reads; it lives as long as the run."""
 
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, exported: str | None = None) -> None:
+        """Of a session that has exported one, as long as that session keeps it; else a new one."""
         self._conninfo = conninfo
         self.connection: Connection = connect(conninfo)
         self.connection.execute(BEGIN_READING)
+        if exported is not None:
+            self._take_part_in(exported)
         self._identifier: str | None = None
 
     @property
@@ -48,6 +51,15 @@ class SharedSnapshot:
             (identifier,) = only_row(self.connection, "SELECT pg_export_snapshot()")
             self._identifier = str(identifier)
         return self._identifier
+
+    def _take_part_in(self, exported: str) -> None:
+        psycopg = require_psycopg()
+        try:
+            self.connection.execute(f"SET TRANSACTION SNAPSHOT {literal(exported)}")
+        except psycopg.Error as error:
+            self.close()
+            reason = safe_message(error, self._conninfo)
+            raise StoreUnavailable(f"PostgreSQL: {reason}", hint="run it again") from error
 
     def cover(self, relations: Sequence["ServerRelation"]) -> None:
         """Lock relations until the end, and make sure that the snapshot is older than no rewrite.

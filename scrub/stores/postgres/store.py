@@ -68,7 +68,7 @@ class PostgresStore:
     @property
     def snapshot(self) -> SharedSnapshot:
         if self._snapshot is None:
-            self._snapshot = SharedSnapshot(self.conninfo)
+            self._snapshot = SharedSnapshot(self.conninfo, self._store.snapshot)
         return self._snapshot
 
     def reach(self) -> None:
