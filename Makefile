@@ -72,6 +72,8 @@ torture: setup ## every campaign at length: trials, interleavings, kills under l
 	SCRUB_INTERLEAVINGS=10000,500 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_state_machine.py
 	SCRUB_TRIGGER_TRIALS=300 $(BIN)/pytest -q tests/scrub/stores/postgres/building/test_trigger_trials.py
 	SCRUB_STREAM_TRIALS=100000 $(BIN)/pytest -q tests/repair/streaming/test_model.py
+	SCRUB_STREAM_RUNS=200 $(BIN)/pytest -q tests/scrub/stores/postgres/streaming/test_held_commits.py
+	SCRUB_STREAM_KILLS=30 $(BIN)/pytest -q tests/scrub/app/streaming/test_under_load.py
 	SCRUB_TRIALS=200 $(BIN)/pytest -q tests/scrub/stores/delta/test_repair_trials.py \
 	    tests/scrub/stores/postgres/repairs/test_repair_trials.py tests/repair/test_pair_campaign.py
 	SCRUB_TRIALS=500 $(BIN)/pytest -q tests/scrub/stores/delta/test_beside_trials.py \

@@ -73,6 +73,9 @@ COMMANDS = {
     "backfill": LazyCommand(
         "scrub.cli.backfill:backfill", "Build indexes while applications write."
     ),
+    "stream": LazyCommand(
+        "scrub.cli.stream:stream", "Build indexes from history and live changes."
+    ),
     "repair": LazyCommand(
         "scrub.cli.repair:repair", "Repair indexes, so that they agree with their tables."
     ),

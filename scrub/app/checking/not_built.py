@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 
 from scrub.errors import RelationMismatch, RelationMissing
-from scrub.model.command_line import backfill_line
+from scrub.model.command_line import backfill_line, command_line
 from scrub.model.table import Index, Table
 
 
@@ -19,6 +19,9 @@ def not_built(
     here = of_table == "postgres" and index.store == table.store
     if here or of_table == kinds[index.store] == "delta":
         hint = f"build it with: {backfill_line('run', table, index.name, '--execute')}"
+    elif table.changes is not None and of_table == kinds[index.store] == "postgres":
+        run = command_line("stream run", table.name, index.name, catalog=table.catalog)
+        hint = f"build it with: {run} --execute"
     else:
         hint = "build it with whatever writes the table"
     if choose and len(table.indexes) > 1:

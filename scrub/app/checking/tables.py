@@ -3,7 +3,7 @@
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from scrub.app.checking.table_errors import demand_a_look, raise_mistakes
 from scrub.app.checking.zone_groups import by_time_zone, joined_plans, joined_results
 from scrub.app.lazy_spark import LazySpark
 from scrub.app.selection import select_tables
-from scrub.catalog import load_catalog
+from scrub.catalog import Catalog, load_catalog
 from scrub.model.definition import definition_of
 from scrub.model.plan import CheckPlan
 from scrub.model.progress import ProgressListener, ignore_progress
@@ -30,8 +30,15 @@ if TYPE_CHECKING:
     from checks.parts import JobSize
     from scrub.app.checking.preparation import Preparation
 
+CatalogPlacing = Callable[[Catalog], Catalog]
+"""Says of a catalog where its relations are read."""
+
 SLEEP = time.sleep
 """How a run waits before it looks again."""
+
+
+def _as_it_is(catalog: Catalog) -> Catalog:
+    return catalog
 
 
 def run_check(
@@ -43,16 +50,19 @@ def run_check(
     job_size: "JobSize | None" = None,
     on_defect: DefectListener | None = None,
     frames: "Mapping[str, DataFrame] | None" = None,
+    placed: CatalogPlacing = _as_it_is,
 ) -> RunResult:
     """Carry out a request and say what was found; reads only.
 
     `job_size` says how much one Spark job reads, and so how often finished work is kept;
     `on_defect` gets every defect, whatever the limit; `frames` are read in the place of tables and
-    indexes, see `scrub.app.check`.
+    indexes, see `scrub.app.check`; `placed` may say where else something is read.
     """
     results: list[RunResult] = []
     with (
-        _prepared(request, spark, spark_options, on_progress, frames, runs=True) as preparations,
+        _prepared(
+            request, spark, spark_options, on_progress, frames, runs=True, placed=placed
+        ) as preparations,
         every_defect(request, on_defect) as listener,
     ):
         for preparation in preparations:
@@ -91,9 +101,10 @@ def _prepared(
     frames: "Mapping[str, DataFrame] | None",
     *,
     runs: bool = False,
+    placed: CatalogPlacing = _as_it_is,
 ) -> "Iterator[list[Preparation]]":
     """A preparation for each time zone: in one session there can be but one."""
-    catalog = load_catalog(request.catalog, unset_allowed=True)
+    catalog = placed(load_catalog(request.catalog, unset_allowed=True))
     tables = select_tables(catalog, request)  # mistakes are answered before Spark starts
     given = place_frames(catalog, tables, request, frames)
     catalog = given.catalog
