@@ -5,6 +5,7 @@
 """
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +43,8 @@ def demo(m: Measurements) -> Iterator[Line]:
     """The lake of `scrub demo`, whose four indexes have a defect of every kind."""
     rows = min(m.rows // 20, _DEMO_ROWS_MAX)
     home = m.directory / f"demo-{rows}"
-    home.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(home, ignore_errors=True)  # an earlier run may have ended amid writing it
+    home.mkdir(parents=True)
     lake = make_demo(home, rows)
     name = f"cold command, demo's {rows:,} rows / Spark with one Python task"
     work = partial(_check, lake.catalog, None, lake.planted.total())

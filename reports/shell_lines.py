@@ -7,8 +7,8 @@ import shlex
 from reports.display_width import display_width, parted
 
 VERBS = (
-    *("check", "gate", "index", "backfill", "repair", "undo", "journal", "catalog", "kv", "gx"),
-    *("init", "demo", "selftest", "prepare", "completion"),
+    *("check", "gate", "index", "backfill", "stream", "repair", "undo", "journal", "catalog"),
+    *("kv", "gx", "init", "demo", "selftest", "prepare", "completion"),
 )
 # Words of our sentences that follow a command, as in "scrub check table orders shows them".
 _AFTER = r"(?:and|or|to|if|in|is|shows?|checks?|knows|judges|names|reads|writes|would|looks)\b"

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tests.builders import delta_lake, entries_of, orders, parquet_lake
+from tests.connect_port import alone_on_the_port
 from tests.small_session import QUICK, interpreting_plans
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -58,7 +59,9 @@ def test_executors_of_their_own(tmp_path: Path) -> None:
 
 
 def test_spark_connect(tmp_path: Path) -> None:
-    code, result = run("--catalog", str(damaged_lake(tmp_path)), "--remote", "local[2]")
+    catalog = damaged_lake(tmp_path)
+    with alone_on_the_port():
+        code, result = run("--catalog", str(catalog), "--remote", "local[2]")
     assert_finds_both(code, result)
     assert result["tables"][0]["checks"][0]["engine"] == "native"
 

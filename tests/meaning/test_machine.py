@@ -12,6 +12,7 @@ import pytest
 from pyarrow import orc
 
 from tests.checks.test_runner import contents
+from tests.connect_port import alone_on_the_port
 from tests.meaning.event_lake import (
     BY_DAY,
     BY_NAME,
@@ -117,7 +118,8 @@ def test_what_a_borrowed_jvm_cannot_judge_is_incomplete_by_name(tmp_path: Path) 
 
 def test_a_session_of_spark_connect_is_copied_too(tmp_path: Path) -> None:
     write_events(tmp_path)
-    (found,) = borrowed("connect", event_catalog(tmp_path))
+    with alone_on_the_port():
+        (found,) = borrowed("connect", event_catalog(tmp_path))
     assert found["by_day"] == ["clean", None]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.connect_port import alone_on_the_port
 from tests.scrub.gx.session_findings import ROWS, findings, write_lakes
 from tests.small_session import interpreting_plans
 
@@ -46,13 +47,14 @@ def test_a_classic_session_also_with_an_empty_side(spark: Any, lakes: Path) -> N
 @pytest.mark.slow
 def test_spark_connect_also_with_an_empty_side(lakes: Path) -> None:
     program = [sys.executable, "-m", "tests.scrub.gx.session_findings", str(lakes)]
-    done = subprocess.run(
-        program,
-        cwd=Path(__file__).parents[3],
-        env=os.environ | interpreting_plans() | {"PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with alone_on_the_port():
+        done = subprocess.run(
+            program,
+            cwd=Path(__file__).parents[3],
+            env=os.environ | interpreting_plans() | {"PYSPARK_PYTHON": sys.executable},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.stdout, done.stderr
     assert json.loads(done.stdout) == EXPECTED
