@@ -56,7 +56,14 @@ class _Layout:
 class Decoder:
     """Collects whole transactions."""
 
-    def __init__(self, table: StreamedTable, recent_transaction: int, start_lsn: int = 0) -> None:
+    def __init__(
+        self,
+        table: StreamedTable,
+        recent_transaction: int,
+        start_lsn: int = 0,
+        has_column: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._has_column = has_column  # whether the table has it now
         # A server decodes again what comes before the place to continue at, and says how far it is.
         self.heard_to: Position = (start_lsn, 0)
         self._table = table
@@ -157,6 +164,11 @@ class Decoder:
         table, sent = self._table, {c.name: n for n, c in enumerate(relation.columns)}
         places = [sent.get(column.name) for column in table.columns]
         for column, place in zip(table.columns, places, strict=True):
+            if place is None and not self._has_column(column.name):
+                raise TableChanged(
+                    f"{table.label} no longer has the column {column.name}, which the index needs",
+                    hint="correct the catalog; the stream then continues where it stopped",
+                )
             if place is not None and relation.columns[place].type_oid != column.type_oid:
                 raise TableChanged(
                     f"{table.label}: the column {column.name} had another type when it was "

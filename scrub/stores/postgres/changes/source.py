@@ -18,13 +18,17 @@ from scrub.stores.postgres.changes.replication import (
 )
 from scrub.stores.postgres.changes.slots import demand_usable, find_slot
 from scrub.stores.postgres.changes.streamed_table import StreamedTable
-from scrub.stores.postgres.connections import connect
+from scrub.stores.postgres.connections import connect, only_row
 from scrub.stores.postgres.quoting import identifier
 
 WAIT_SECONDS = 0.1
 """So long a read waits if there is nothing."""
 BUSY_SECONDS = 0.5
 """So long a read takes at most while there is something all the time."""
+_HAS_COLUMN = """
+    SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute
+                   WHERE attrelid = %s AND attname = %s AND NOT attisdropped)
+"""
 _RECENT = "SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text"
 
 
@@ -80,7 +84,13 @@ class PostgresChanges:
         except BaseException:
             replication.close()
             raise
-        self._connection, self._decoder = replication, Decoder(self._table, int(recent), self._kept)
+        decoder = Decoder(self._table, int(recent), self._kept, self._has_column)
+        self._connection, self._decoder = replication, decoder
+
+    def _has_column(self, name: str) -> bool:
+        """Rows without a column may be older than it; or it was dropped since the stream began."""
+        with connect(self._conninfo) as connection:
+            return bool(only_row(connection, _HAS_COLUMN, (self._table.oid, name))[0])
 
     def changes(self, limit: int) -> Changes:
         """Whole transactions only; the rest of one is kept for the next call."""
